@@ -1,0 +1,291 @@
+/*
+ * The gate: where a command of the tenant waits for the device's turn.  It is
+ * the governor's client (slices.md §3, proto/page.h); API-neutral.
+ *
+ * Commands are submitted in batches, per queue: a batch is opened under the
+ * turn (turn word HELD|n -> HELD|n+1), takes commands until 200 us of
+ * predicted work, and its closing command is SENSED: the front attaches an
+ * event with a callback to it, and the callback tells the gate (HELD|n -> n-1).
+ * The commands before it cost one uncontended compare-and-swap each.
+ * docs/internals/gate.md tells the whole way of a launch.
+ *
+ * Around each submit the front does
+ *
+ *     struct gate_batch *b = gate_enter(q, entry, GATE_KERNEL);   may wait
+ *     err = real_submit(..., b ? &event : the program's own event);
+ *     gate_leave(q);
+ *     if (b && err == 0)  set a callback on the event that calls
+ *                         gate_completed(b), and flush;
+ *     if (b && (err != 0 || no callback could be set))  gate_unsensed(b);
+ *
+ * On an out-of-order queue the event to sense is that of a marker enqueued
+ * after the command.  An unsensed command that fails needs nothing.  In a
+ * callback of the driver use gate_enter_nowait() instead.
+ *
+ * All functions may be called from any thread, several threads may submit to
+ * one queue at once; nothing allocates, spins, prints or exits.  In a forked
+ * child of the process that opened the link everything passes, unsensed.
+ */
+#ifndef FRONT_GATE_H
+#define FRONT_GATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "front/cost.h"
+#include "front/link.h"
+
+#define GATE_BATCH_NS 200000u /* predicted work between two sensed commands */
+#define GATE_BATCHES  256u    /* in flight per device; far above any flight bound */
+#define GATE_PARTS    4u      /* different kernels of a batch that learn from it */
+#define GATE_DEFERRED 1024u   /* commands behind unset user events, per process */
+
+enum gate_kind { GATE_KERNEL = 0, GATE_COPY = 1 };
+
+struct gate;
+struct gates;
+struct gate_queue;
+struct gate_batch; /* a batch in flight: the token of a sensed command */
+struct gate_deferred;
+
+/* What the gate asks of the front.  Called with no lock held, from the gate's
+ * own thread or from a thread inside gate_enter(), gate_defer() or
+ * gate_queue_finish(). */
+struct gate_ops {
+    /* Enqueue a marker behind everything submitted to the queue so far, with a
+     * callback that calls gate_completed(token), and flush.  False when that
+     * is impossible: the batch then counts as complete. */
+    bool (*mark)(struct gate_queue *q, struct gate_batch *token);
+    /* The turn is held: set the gate event of the deferred command (`front` of
+     * gate_defer()) and call gate_completed(token) when the command is
+     * complete.  False: it will never run (the batch counts as complete). */
+    bool (*open)(void *front, struct gate_batch *token);
+};
+
+/* ---- layout: here only because gate_enter() is inline ------------------ */
+
+/* The open batch of a queue in one word, so that one compare-and-swap spends
+ * from it: budget left (signed, ns) | tag of the batch | copies | commands. */
+#define GATE_WORD_COUNT_BITS 12
+#define GATE_WORD_COPY_SHIFT 12
+#define GATE_WORD_TAG_SHIFT  24
+#define GATE_WORD_NS_SHIFT   44
+
+/* Embed it in the front's queue object. */
+struct gate_queue {
+    _Alignas(64) _Atomic uint64_t word; /* 0: no batch open */
+    _Atomic(struct proto_slot *) slot;  /* of the open batch */
+    _Atomic uint32_t turn;              /* slot->grants of the open batch */
+    _Atomic(struct cost_entry *) part[GATE_PARTS];
+    _Atomic(const char *) owner; /* thread that may count without locking the bus */
+    _Atomic uint64_t left_owner, left_other; /* commands that left, by whom */
+
+    /* under the gate's lock */
+    struct gate *gate;
+    struct gate_queue *next;
+    void *front;           /* the front's own */
+    uint64_t entered;      /* commands of closed batches */
+    uint64_t last_done_ns; /* newest completion seen */
+    uint64_t seen_word;    /* at the thread's last look */
+    uint32_t pins;         /* a mark is under way */
+};
+
+/* One address per thread: who is this? */
+extern __thread char gate_self
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+struct gate_batch *gate_enter_slow(struct gate_queue *q, struct cost_entry *e,
+                                   enum gate_kind kind);
+
+/* ---- start and end ----------------------------------------------------- */
+
+struct gate_batch {
+    struct gate *gate;
+    struct gate_queue *queue; /* NULL: deferred, or the queue is gone */
+    struct proto_slot *slot;  /* whose turn word counts it; NULL: none */
+    uint32_t turn;
+    uint32_t tag;   /* generation << 8 | index */
+    uint32_t state; /* enum batch_state in gate.c */
+    uint32_t commands, copies;
+    uint32_t budget_ns;
+    uint64_t flight_ns; /* predicted; in gate->flight_ns */
+    uint64_t opened_ns;
+    struct cost_entry *part[GATE_PARTS];
+    struct cost_entry *unseen; /* closing command without a prediction */
+};
+
+/* One leased device.  All fields under `lock` unless atomic. */
+struct gate {
+    _Atomic(struct proto_slot *) slot; /* newest page's, or &own while the broker is away */
+    struct gates *gates;
+    uint32_t index;       /* slot number */
+    pthread_mutex_t lock; /* short sections, no system call but a futex wake */
+    struct gate_queue *queues;
+    _Atomic uint32_t done; /* futex: counts completions that waiters care for */
+    uint32_t flight_waiters, turn_waiters;
+    uint32_t flight_items;   /* batches in flight, of any turn */
+    uint64_t flight_ns;      /* their predicted work */
+    uint64_t end_ns;         /* predicted end of it */
+    uint64_t last_submit_ns; /* newest opening or closing of a batch */
+    bool wanted;             /* a WANT or RELEASE(more) stands ... */
+    uint32_t wanted_turn;    /* ... since slot->grants had this value */
+    uint64_t wanted_ns;
+    uint32_t free_hint;
+    struct gate_batch batch[GATE_BATCHES];
+    struct proto_slot own; /* the clock of its own while the broker is away */
+    uint64_t own_until_ns;
+};
+
+struct gate_deferred {
+    void *front;
+    struct gate *gate;
+    struct cost_entry *entry;
+    uint32_t kind;
+    _Atomic uint32_t state;
+    struct gate_deferred *next;
+};
+
+/* All gates of a process and their one thread.  Static storage, about 250 KiB,
+ * of which only what is used becomes resident. */
+struct gates {
+    struct link *link;
+    const struct gate_ops *ops;
+    uint32_t count;
+    _Atomic uint32_t generation; /* of the link, whose page the gates use */
+    struct gate gate[PROTO_MAX_SLOTS];
+
+    pthread_mutex_t lock; /* below: the thread and its work */
+    pthread_t thread;
+    _Atomic uint32_t running;
+    _Atomic uint32_t stop;
+    _Atomic uint32_t chores; /* something is ready or needs a mark */
+    struct gate_deferred deferred[GATE_DEFERRED];
+    struct gate_deferred *ready_first, *ready_last;
+    uint32_t deferred_hint;
+};
+
+/* After link_open(): one gate per slot of the page (gs->gate[i], i < gs->count). */
+void gates_init(struct gates *gs, struct link *l, const struct gate_ops *ops);
+/* Stop the thread, for tests; a front never needs it. */
+void gates_finish(struct gates *gs);
+
+/* A new queue of the device; `front` is the front's own. */
+void gate_queue_init(struct gate_queue *q, struct gate *g, void *front);
+/* Before the real queue is released for the last time: an open batch is
+ * marked (from this thread), then the gate forgets the queue. */
+void gate_queue_finish(struct gate_queue *q);
+
+/* ---- submitting -------------------------------------------------------- */
+
+/*
+ * Before a submit; waits until it may go.  NULL: submit, unsensed.  Else the
+ * command must be sensed.  `e` from cost_find(), NULL is unknown.
+ *
+ * Fast path (batch open, turn held, budget left, kernel known): one
+ * compare-and-swap on the queue's line and loads; no clock, no call, no lock.
+ * Otherwise about 150 ns without waiting, once per 200 us of work.
+ */
+static inline struct gate_batch *gate_enter(struct gate_queue *q, struct cost_entry *e,
+                                            enum gate_kind kind)
+{
+    uint64_t word = atomic_load_explicit(&q->word, memory_order_acquire);
+    int64_t left = (int64_t)word >> GATE_WORD_NS_SHIFT;
+    if (left <= 0 || !e)
+        return gate_enter_slow(q, e, kind);
+
+    uint64_t cost = atomic_load_explicit(&e->ns, memory_order_relaxed);
+    struct proto_slot *s = atomic_load_explicit(&q->slot, memory_order_relaxed);
+    uint32_t state = atomic_load_explicit(&s->state, memory_order_relaxed);
+    uint32_t turn = atomic_load_explicit(&s->grants, memory_order_relaxed);
+    if (cost == 0 || cost >= (uint64_t)left || !(state & SLOT_HELD) ||
+        turn != atomic_load_explicit(&q->turn, memory_order_relaxed) ||
+        (e != atomic_load_explicit(&q->part[0], memory_order_relaxed) &&
+         e != atomic_load_explicit(&q->part[1], memory_order_relaxed)))
+        return gate_enter_slow(q, e, kind);
+
+    uint64_t spent =
+        word - (cost << GATE_WORD_NS_SHIFT) + ((uint64_t)kind << GATE_WORD_COPY_SHIFT) + 1;
+    if (!atomic_compare_exchange_strong_explicit(
+            &q->word, &word, spent, memory_order_seq_cst, memory_order_relaxed))
+        return gate_enter_slow(q, e, kind);
+    return NULL;
+}
+
+/*
+ * The same where nothing may block (inside a callback of the driver): submit
+ * and charge.  With no turn the work counts as `ungated` in the slot and in
+ * the next batch's prediction; a turn is asked for.  About 150 ns.
+ */
+struct gate_batch *gate_enter_nowait(struct gate_queue *q, struct cost_entry *e,
+                                     enum gate_kind kind);
+
+/* After the real submit returned, failed or not; pairs with each enter.
+ * A plain store for the queue's first thread, one atomic add for others. */
+static inline void gate_leave(struct gate_queue *q)
+{
+    if (atomic_load_explicit(&q->owner, memory_order_relaxed) == &gate_self) {
+        uint64_t left = atomic_load_explicit(&q->left_owner, memory_order_relaxed);
+        atomic_store_explicit(&q->left_owner, left + 1, memory_order_release);
+    } else {
+        atomic_fetch_add_explicit(&q->left_other, 1, memory_order_release);
+    }
+}
+
+/* ---- completion -------------------------------------------------------- */
+
+/*
+ * The sensed command (or marker) of this token is complete, failed or not.
+ * Once per token, from the driver's own callback: never waits, about 150 ns
+ * (and a futex wake, and one message when it ends the turn).  The token is
+ * dead afterwards.
+ */
+void gate_completed(struct gate_batch *b);
+
+/* The command of this token was refused by the driver or could not get a
+ * callback: the gate's thread marks the queue instead.  Use instead of
+ * gate_completed(). */
+void gate_unsensed(struct gate_batch *b);
+
+/*
+ * What was submitted to the queue so far: take it before a call that waits
+ * until the queue is empty (finish, a blocking read, a wait for the queue's
+ * newest event), after its own gate_leave() if it submits.
+ */
+static inline uint64_t gate_ticket(const struct gate_queue *q)
+{
+    uint64_t word = atomic_load_explicit(&q->word, memory_order_acquire);
+    return word & (((uint64_t)1 << GATE_WORD_NS_SHIFT) - 1);
+}
+
+/*
+ * Everything up to `ticket` is complete.  If nothing was submitted since, an
+ * open batch is closed and the reserved rest goes back, so that the broker
+ * sees the device idle.  Never waits; about 150 ns, 5 when there is nothing to
+ * do.
+ */
+void gate_drained(struct gate_queue *q, uint64_t ticket);
+
+/* ---- commands that cannot run yet (rule 7) ----------------------------- */
+
+/*
+ * Before submitting a command that depends, directly or by in-order position,
+ * on a user event not yet set.  The front submits it behind a gate event of
+ * its own, without gate_enter() and gate_leave(); an open batch of the queue
+ * is marked first, because a marker behind blocked work never completes.
+ * NULL when 1024 such commands are outstanding: then submit it ungated and
+ * call gate_ungated().
+ */
+struct gate_deferred *gate_defer(struct gate_queue *q, struct cost_entry *e,
+                                 enum gate_kind kind, void *front);
+/* Its dependencies are complete: the gate's thread takes a turn and calls
+ * ops->open().  From any thread or callback; never waits.  Dead afterwards. */
+void gate_defer_ready(struct gate_deferred *d);
+/* The driver refused the command, or it was dropped before it was ready. */
+void gate_defer_cancel(struct gate_deferred *d);
+
+/* Count a call that went past the gate. */
+void gate_ungated(struct gate *g);
+
+#endif

@@ -7,6 +7,8 @@
  * the `struct api_request` and answers later (a lease that waits for room).
  *
  *   GET    /v1/node                 what this is: versions, grades, broker, run directory
+ *   DELETE /v1/node[?force=1]       `sluice down`: agent and broker end; 409 with "leases"
+ *                                   while leases live, unless forced: then they are released first
  *   GET    /v1/devices              {"devices":[…]}
  *   GET    /v1/leases[?all=1]       {"leases":[…]}
  *   POST   /v1/leases[?dry_run=1]   lease request (+ "command") -> 201 lease, or 200 plan
@@ -58,6 +60,7 @@ void api_on_cancel(struct api_request *r, void (*cancel)(void *ctx, struct api_r
 
 struct api_ops {
     void (*node)(void *ctx, struct api_request *r);
+    void (*shutdown)(void *ctx, struct api_request *r, bool force);
     void (*list_devices)(void *ctx, struct api_request *r);
     void (*list_leases)(void *ctx, struct api_request *r, bool all);
     void (*get_lease)(void *ctx, struct api_request *r, const char *id);

@@ -1,0 +1,282 @@
+/* The command table: every command, its options, and what is said about them. */
+#include "cli/cli.h"
+
+/* Rows are read as a table. */
+/* clang-format off */
+
+const struct cli_option cli_global_options[] = {
+    { "output", 'o', "FORMAT", CLI_WORD, "print a table or JSON", .words = "table json" },
+    { "run-dir", 0, "DIR", CLI_TEXT,
+      "the agent's run directory (default: SLUICE_RUN_DIR, else this user's)",
+      .complete = "files" },
+    { "quiet", 'q', NULL, CLI_FLAG, "print no messages, only answers and errors" },
+    { "verbose", 0, NULL, CLI_FLAG, "say more about what is done" },
+    { "help", 'h', NULL, CLI_FLAG, "print this help" },
+    { NULL },
+};
+
+const struct cli_option cli_lease_options[] = {
+    { "mem", 'm', "SIZE", CLI_SIZE,
+      "memory of the slice: 512MiB, 2g, 1.5GiB (default: all that can be lent)" },
+    { "mem-limit", 0, "SIZE", CLI_SIZE,
+      "the most it may take when others leave room (default: the same as --mem)" },
+    { "compute", 'c', "SHARE", CLI_SHARE,
+      "percent of the device's time: 25, 12.5, or 20..60 for at least..at most (default: 100)" },
+    { "mode", 0, "MODE", CLI_WORD, "how the share is held (default: hard)",
+      .words = "hard burst besteffort" },
+    { "name", 'n', "NAME", CLI_TEXT, "a name for the lease (default: its id)" },
+    { "device", 'd', "DEVICE", CLI_TEXT, "only this device: an id, an index, or a model",
+      .complete = "devices" },
+    { "devices", 0, "N", CLI_COUNT, "a slice of each of N devices (default: 1)" },
+    { "priority", 'p', "N", CLI_COUNT, "0 to 100; orders those that wait (default: 50)" },
+    { "time", 't', "TIME", CLI_DURATION, "end the program after this time: 90s, 5m, 2h" },
+    { "wait", 'w', "TIME", CLI_DURATION,
+      "wait for room, for ever or so long (default: no room is a failure)",
+      .value_optional = true },
+    { "cpus", 0, "N", CLI_NUMBER, "host processors it may use: 0.5, 4" },
+    { "host-mem", 0, "SIZE", CLI_SIZE, "host memory it may use" },
+    { "fail-closed", 0, NULL, CLI_FLAG,
+      "end the program if it uses the device outside its slice (default: report it)" },
+    { "dry-run", 0, NULL, CLI_FLAG, "say where it would run, and run nothing" },
+    { NULL },
+};
+
+static const struct cli_option run_options[] = {
+    { "detach", 0, NULL, CLI_FLAG, "do not wait for the program; its output goes to a log" },
+    { "userns", 0, NULL, CLI_FLAG,
+      "as a normal user: mount the front in a user namespace (sudo stops working inside)" },
+    { NULL },
+};
+
+static const struct cli_example run_examples[] = {
+    { "sluice run --mem 512MiB --compute 30 -- clpeak",
+      "512 MiB and 30 % of the device's time, never more" },
+    { "sluice run --mem 1GiB --compute 20..60 --name b -- python3 mine.py",
+      "at least 20 %, up to 60 % while others leave it" },
+    { "sluice run --wait=10m --mem 8GiB -- ./train", "wait up to ten minutes for room" },
+    { NULL },
+};
+
+static const struct cli_example submit_examples[] = {
+    { "sluice submit --mem 4GiB --compute 50 --name night -- ./train --epochs 40",
+      "hand it over and go home; see sluice logs night" },
+    { NULL },
+};
+
+static const struct cli_option up_options[] = {
+    { "emulate", 0, "MODEL:N", CLI_TEXT,
+      "no real device: N emulated ones of a model, or a file that describes a machine",
+      .complete = "files" },
+    { "share-tenants", 0, NULL, CLI_FLAG,
+      "let different users share a device even where only the front holds them" },
+    { "mem-overcommit", 0, "RATIO", CLI_NUMBER,
+      "let limits (not requests) sum to RATIO times the memory" },
+    { "reserve", 0, "SIZE", CLI_TEXT,
+      "memory of each device that is never lent: 2GiB, 25%" },
+    { "foreground", 0, NULL, CLI_FLAG, "stay in the foreground and log to stderr" },
+    { NULL },
+};
+
+static const struct cli_example up_examples[] = {
+    { "sluice up", "start the agent and the broker of this machine" },
+    { "sluice up --emulate a100-80g:8",
+      "a machine with eight emulated cards, to look around" },
+    { NULL },
+};
+
+static const struct cli_option down_options[] = {
+    { "force", 0, NULL, CLI_FLAG, "release live leases first; their programs are ended" },
+    { NULL },
+};
+
+static const struct cli_option ps_options[] = {
+    { "all", 'a', NULL, CLI_FLAG, "released ones too" },
+    { NULL },
+};
+
+static const struct cli_option top_options[] = {
+    { "once", '1', NULL, CLI_FLAG, "print one picture and end" },
+    { "interval", 'i', "TIME", CLI_DURATION, "time between two looks (default: 1s)" },
+    { NULL },
+};
+
+static const struct cli_option resize_options[] = {
+    { "mem", 'm', "SIZE", CLI_SIZE, "new memory of the slice" },
+    { "compute", 'c', "SHARE", CLI_SHARE, "new share: 50, or 20..60" },
+    { "priority", 'p', "N", CLI_COUNT, "new priority, 0 to 100" },
+    { "wait", 'w', "TIME", CLI_DURATION, "wait until a shrink is met, for ever or so long",
+      .value_optional = true },
+    { NULL },
+};
+
+static const struct cli_example resize_examples[] = {
+    { "sluice resize b --compute 50 --mem 2GiB", "grow a running program's slice" },
+    { "sluice resize b --mem 256MiB --wait=30s",
+      "shrink it, and wait until it has given the memory back" },
+    { NULL },
+};
+
+static const struct cli_option jobs_options[] = {
+    { "all", 'a', NULL, CLI_FLAG, "ended ones too" },
+    { NULL },
+};
+
+static const struct cli_option logs_options[] = {
+    { "follow", 'f', NULL, CLI_FLAG, "go on printing until the job ends" },
+    { NULL },
+};
+
+static const struct cli_option doctor_options[] = {
+    { "no-run", 0, NULL, CLI_FLAG, "only look: start no agent and run no program" },
+    { NULL },
+};
+
+static const struct cli_option help_options[] = {
+    { "man", 0, NULL, CLI_FLAG, "print the manual page's source (mdoc)" },
+    { NULL },
+};
+
+static const struct cli_option no_options[] = { { NULL } };
+
+static const char run_exits[] = "The program's own status; 128+N if signal N ended it; 126 "
+                                "if it cannot be executed, 127"
+                                " if it does not exist; 125 for every failure of Sluice, "
+                                "usage and no room included (the"
+                                " reason is on stderr).";
+
+const struct cli_command cli_commands[] = {
+    { .name = "run",
+      .summary = "run a program inside a slice of a device",
+      .synopsis = "[OPTIONS] [--] PROGRAM [ARGUMENT...]",
+      .about =
+          "Acquires a slice, runs the program in it unmodified, holds it to exactly that, "
+          "and"
+          " gives everything back when it ends, however it ends. The program sees only its "
+          "own"
+          " devices, each of its slice's size. Terminal, signals, environment and exit "
+          "status"
+          " are as without Sluice.\n\n"
+          "With no agent running, one is started in the background; it ends by itself 60"
+          " seconds after its last lease.",
+      .options = run_options,
+      .more_options = cli_lease_options,
+      .examples = run_examples,
+      .exits = run_exits,
+      .operands = "programs",
+      .min_operands = 1,
+      .max_operands = -1,
+      .stops_at_operand = true,
+      .failure_exit = 125 },
+    { .name = "submit",
+      .summary = "hand a program to the agent and return at once",
+      .synopsis = "[OPTIONS] [--] PROGRAM [ARGUMENT...]",
+      .about = "The job waits for room, runs without a terminal, and keeps its output: see"
+               " sluice jobs and sluice logs.",
+      .options = no_options,
+      .more_options = cli_lease_options,
+      .examples = submit_examples,
+      .operands = "programs",
+      .min_operands = 1,
+      .max_operands = -1,
+      .stops_at_operand = true },
+    { .name = "ps",
+      .summary = "list the leases of this machine",
+      .synopsis = "[-a]",
+      .about =
+          "Promised and achieved shares are of the device's time; achieved is over the last"
+          " 10 seconds.",
+      .options = ps_options,
+      .run = cmd_ps },
+    { .name = "top",
+      .summary = "watch devices, slices and who waits",
+      .synopsis = "[--once] [--interval TIME]",
+      .about =
+          "Keys: q quits, p pauses, arrow up and down move, s sorts by share, m by memory,"
+          " n by name.",
+      .options = top_options,
+      .run = cmd_top },
+    { .name = "devices",
+      .summary = "list the devices of this machine and what is lent of them",
+      .synopsis = "",
+      .options = no_options,
+      .run = cmd_devices },
+    { .name = "resize",
+      .summary = "change a running lease's slice",
+      .synopsis = "[--mem SIZE] [--compute SHARE] [--priority N] [--wait[=TIME]] NAME",
+      .about =
+          "Growing takes effect at once. Shrinking refuses new requests at once; what is"
+          " still held above the new size is reported until the program has given it back.",
+      .options = resize_options,
+      .examples = resize_examples,
+      .exits =
+          "6 if there is no room to grow; 7 if --wait=TIME passed before a shrink was met.",
+      .operands = "leases",
+      .min_operands = 1,
+      .max_operands = 1,
+      .run = cmd_resize },
+    { .name = "release",
+      .summary = "end leases and the programs in them",
+      .synopsis = "NAME...",
+      .options = no_options,
+      .operands = "leases",
+      .min_operands = 1,
+      .max_operands = -1,
+      .run = cmd_release },
+    { .name = "jobs",
+      .summary = "list jobs with their states and exit statuses",
+      .synopsis = "[-a]",
+      .options = jobs_options,
+      .run = cmd_jobs },
+    { .name = "logs",
+      .summary = "print what a job without a terminal has printed",
+      .synopsis = "[-f] JOB",
+      .options = logs_options,
+      .operands = "leases",
+      .min_operands = 1,
+      .max_operands = 1,
+      .run = cmd_logs },
+    { .name = "up",
+      .summary = "start the agent and the broker of this machine",
+      .synopsis = "[--emulate MODEL:N] [--share-tenants] [--foreground]",
+      .about = "Says what was found. If they run already it says so, and changes nothing.",
+      .options = up_options,
+      .examples = up_examples,
+      .run = cmd_up },
+    { .name = "down",
+      .summary = "end the agent and the broker of this machine",
+      .synopsis = "[--force]",
+      .about = "Refused while leases live, unless forced.",
+      .options = down_options,
+      .run = cmd_down },
+    { .name = "doctor",
+      .summary = "test every hop, and say which is broken and what to do",
+      .synopsis = "[--no-run]",
+      .about =
+          "From the run directory to a real kernel held by the front and a real allocation"
+          " refused one byte over the limit.",
+      .options = doctor_options,
+      .exits = "1 if something is broken.",
+      .run = cmd_doctor },
+    { .name = "help",
+      .summary = "explain a command, or list them all",
+      .synopsis = "[--man] [COMMAND]",
+      .options = help_options,
+      .operands = "commands",
+      .max_operands = 1,
+      .run = cmd_help },
+    { .name = "version",
+      .summary = "print the version",
+      .synopsis = "",
+      .options = no_options,
+      .run = cmd_version },
+    { .name = "completion",
+      .summary = "print a completion script for a shell",
+      .synopsis = "bash",
+      .about = "Use it with: source <(sluice completion bash)",
+      .options = no_options,
+      .operands = "shells",
+      .min_operands = 1,
+      .max_operands = 1,
+      .run = cmd_completion },
+    { .name = NULL },
+};

@@ -35,4 +35,12 @@ json_t *json_parse(const char *text, size_t len, struct sl_err *err);
 /* uint64 as a JSON integer, or null for UINT64_MAX ("unknown is never 0"). */
 json_t *json_u64(uint64_t value);
 
+/* A string of any bytes: what is not UTF-8 becomes U+FFFD (a program's arguments
+ * need not be text).  NULL when out of memory. */
+json_t *json_text(const char *bytes);
+
+/* obj[key] = value (taken).  Out of memory, also a NULL value or obj, clears *ok
+ * and leaves it cleared: build the whole, then look once. */
+void json_put(json_t *obj, const char *key, json_t *value, bool *ok);
+
 #endif

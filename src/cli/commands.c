@@ -138,11 +138,22 @@ static const struct cli_option help_options[] = {
 
 static const struct cli_option no_options[] = { { NULL } };
 
-static const char run_exits[] = "The program's own status; 128+N if signal N ended it; 126 "
-                                "if it cannot be executed, 127"
-                                " if it does not exist; 125 for every failure of Sluice, "
-                                "usage and no room included (the"
-                                " reason is on stderr).";
+const struct cli_exit cli_exits[] = {
+    { 0, "all went well" },
+    { 1, "an error" },
+    { 2, "wrong usage, or a value that cannot be" },
+    { 3, "not found" },
+    { 4, "denied" },
+    { 5, "a quota is used up" },
+    { 6, "no capacity" },
+    { 7, "a time limit passed" },
+    { 0, NULL },
+};
+
+static const char run_exits[] =
+    "The program's own status; 128+N if signal N ended it; 126 if it cannot be executed, 127 if"
+    " it does not exist; 125 for every failure of Sluice, usage and no room included (the reason"
+    " is on stderr).";
 
 const struct cli_command cli_commands[] = {
     { .name = "run",

@@ -58,7 +58,7 @@ struct cli_command {
     const char *synopsis; /* what follows the name: "[--wait] NAME" */
     const char *about;    /* paragraphs separated by an empty line; may be NULL */
     const struct cli_option *options;
-    const struct cli_option *more_options;  /* cli_lease_options, or NULL */
+    const struct cli_option *more_options; /* cli_lease_options, or NULL */
     const struct cli_example *examples;
     const char *exits;    /* what is special about its exit status; may be NULL */
     const char *operands; /* completes "devices", "leases", "commands", "programs"; NULL */
@@ -70,7 +70,14 @@ struct cli_command {
 
 extern const struct cli_command cli_commands[];
 extern const struct cli_option cli_global_options[];
-extern const struct cli_option cli_lease_options[];     /* what a lease may be asked for */
+extern const struct cli_option cli_lease_options[]; /* what a lease may be asked for */
+
+/* What each exit status of the program says; what NULL ends it. */
+struct cli_exit {
+    int status;
+    const char *what;
+};
+extern const struct cli_exit cli_exits[];
 
 /* Option number `i` of a command: its own, then more_options, then the global ones;
  * NULL after the last.  The index is that of struct cli_args. */
@@ -90,8 +97,9 @@ enum cli_format { CLI_TABLE, CLI_JSON };
 struct cli {
     const char *program; /* "sluice" */
     const struct cli_command *command;
-    struct rundir rundir;
-    struct client *client; /* NULL until cli_connect() */
+    struct rundir rundir;       /* filled by cli_choose_rundir() */
+    const char *run_dir_option; /* --run-dir, or NULL */
+    struct client *client;      /* NULL until cli_connect() */
     enum cli_format format;
     bool colour, utf8; /* of what `out` can show */
     int width;         /* columns of `out` */
@@ -118,8 +126,11 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, char **o
 bool cli_has(const struct cli_args *args, const char *name);
 const char *cli_value(const struct cli_args *args, const char *name);
 
-/* A client in cli->client.  With `start`, an embedded agent is started where none
- * runs, and a message says so. */
+/* Fill cli->rundir from --run-dir, SLUICE_RUN_DIR or the default. */
+int cli_choose_rundir(struct cli *cli, struct sl_err *err);
+
+/* A client in cli->client (and the run directory chosen).  With `start`, an embedded agent
+ * is started where none runs, and a message says so. */
 int cli_connect(struct cli *cli, bool start, struct sl_err *err);
 
 /* The one place where a failure is printed: "sluice: MESSAGE" and who can act on
@@ -137,6 +148,12 @@ int cli_print_json(struct cli *cli, json_t *j);
 
 /* A percentage of permille with at most one decimal, "-" for a negative one. */
 const char *cli_format_permille(int64_t permille, char out[16]);
+
+/* Texts made from the table. */
+void cli_print_overview(FILE *out);
+void cli_print_help(FILE *out, const struct cli_command *command);
+void cli_print_man(FILE *out);
+void cli_print_completion(FILE *out);
 
 /* The commands. */
 int cmd_up(struct cli *cli, const struct cli_args *args);

@@ -1,0 +1,199 @@
+/* The commands that change leases: resize, release. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "fetch.h"
+#include "model/units.h"
+#include "views.h"
+
+#define POLL_MS    100 /* between two looks while a shrink is waited for */
+#define RESIZE_MS  15000
+#define RELEASE_MS 60000 /* ends processes: grace, then kill */
+
+/* The body of a resize: the same form as a lease request. */
+static json_t *resize_body(const struct cli_args *args)
+{
+    json_t *body = json_object();
+    const char *mem = cli_value(args, "mem"), *compute = cli_value(args, "compute");
+    const char *priority = cli_value(args, "priority");
+    uint64_t bytes;
+    struct units_share share;
+
+    if (mem && units_parse_size(mem, &bytes, NULL) == 0)
+        json_object_set_new(body, "mem",
+                            json_pack("{s:I,s:I}", "request", (json_int_t)bytes, "limit",
+                                      (json_int_t)bytes));
+    if (compute && units_parse_share(compute, &share, NULL) == 0)
+        json_object_set_new(body, "compute",
+                            json_pack("{s:i,s:i}", "request", (int)share.request_permille,
+                                      "limit", (int)share.limit_permille));
+    if (priority)
+        json_object_set_new(body, "priority", json_integer(atoi(priority)));
+    return body;
+}
+
+static uint64_t bytes_over(const struct lease *l)
+{
+    uint64_t over = 0;
+    for (uint32_t i = 0; i < l->slice_count && i < LEASE_MAX_SLICES; i++)
+        if (l->slice[i].mem_over_bytes != UNKNOWN_U64)
+            over += l->slice[i].mem_over_bytes;
+    return over;
+}
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Until nothing is over, at most `wait_ms` (UNKNOWN_U64: for ever). */
+static int wait_for_shrink(struct cli *cli, const char *id, uint64_t wait_ms,
+                           struct lease *l, struct sl_err *err)
+{
+    char text[32];
+    uint64_t start = now_ms();
+
+    while (bytes_over(l)) {
+        if (wait_ms != UNKNOWN_U64 && now_ms() - start >= wait_ms)
+            return sl_fail(err, SL_TIMEOUT, "%s is still over its new size",
+                           format_bytes(bytes_over(l), text));
+        nanosleep(&(struct timespec){ .tv_nsec = POLL_MS * 1000 * 1000 }, NULL);
+        int rc = fetch_lease(cli, id, l, err);
+        if (rc < 0)
+            return rc;
+        if (l->state == LEASE_RELEASED)
+            return 0;
+    }
+    return 0;
+}
+
+/* "L7 (b): 512 MiB and 30% of pocl-0" */
+static void describe(const struct lease *l, struct buf *out)
+{
+    char id[24], mem[32], share[32];
+    buf_addf(out, "%s", lease_format_id(l->number, id));
+    if (l->name[0] && strcmp(l->name, id))
+        buf_addf(out, " (%s)", l->name);
+    for (uint32_t i = 0; i < l->slice_count && i < LEASE_MAX_SLICES; i++) {
+        const struct lease_slice *s = &l->slice[i];
+        buf_addf(out, "%s %s and %s of %s", i ? "," : ":",
+                 units_format_size(s->mem_limit_bytes, mem),
+                 units_format_share(s->compute_request_permille, s->compute_limit_permille,
+                                    share),
+                 s->device);
+    }
+}
+
+static int print_resized(struct cli *cli, const struct lease *l, uint64_t over)
+{
+    AUTO_BUF struct buf text = { 0 };
+    char bytes[32];
+    describe(l, &text);
+    if (buf_failed(&text))
+        return sl_code_row(SL_INTERNAL)->exit_status;
+    if (over)
+        fprintf(cli->out,
+                "%s\nshrinking: %s still over; new requests are blocked until it is met\n",
+                text.text, format_bytes(over, bytes));
+    else
+        fprintf(cli->out, "%s, acknowledged\n", text.text);
+    return 0;
+}
+
+static int patch_lease(struct cli *cli, const char *id, const struct cli_args *args,
+                       json_t **answer, json_t **problem, struct sl_err *err)
+{
+    AUTO_BUF struct buf path = { 0 };
+    AUTO_JSON json_t *body = resize_body(args);
+
+    buf_add(&path, "/v1/leases/");
+    path_add_segment(&path, id);
+    if (buf_failed(&path) || !body)
+        return sl_fail(err, SL_INTERNAL, "out of memory");
+    if (!json_object_size(body))
+        return sl_fail(err, SL_INVALID,
+                       "nothing to change: give --mem, --compute or --priority");
+    return client_call(cli->client, "PATCH", path.text, body, RESIZE_MS, answer, problem,
+                       err);
+}
+
+int cmd_resize(struct cli *cli, const struct cli_args *args)
+{
+    AUTO_JSON json_t *answer = NULL, *problem = NULL;
+    const char *id = args->operand[0];
+    uint64_t wait_ms = UNKNOWN_U64;
+    struct lease l;
+    struct sl_err err = { 0 };
+
+    if (cli_connect(cli, false, &err) < 0)
+        return cli_fail(cli, &err);
+    if (patch_lease(cli, id, args, &answer, &problem, &err) < 0)
+        return cli_fail_with(cli, &err, problem);
+    if (lease_from_json(json_object_get(answer, "lease"), &l, &err) < 0)
+        return cli_fail(cli, &err);
+    if (cli_has(args, "wait")) {
+        if (cli_value(args, "wait"))
+            units_parse_duration(cli_value(args, "wait"), &wait_ms, NULL);
+        if (wait_for_shrink(cli, id, wait_ms, &l, &err) < 0)
+            return cli_fail(cli, &err);
+        if (cli->format == CLI_JSON)
+            return cli_print_json(cli,
+                                  json_pack("{s:o,s:b,s:i}", "lease", lease_to_json(&l),
+                                            "acknowledged", 1, "over_bytes", 0));
+    }
+    if (cli->format == CLI_JSON)
+        return cli_print_json(cli, TAKE_PTR(answer));
+    uint64_t over = bytes_over(&l);
+    if (!cli_has(args, "wait"))
+        json_get_u64(answer, "over_bytes", &over, NULL);
+    return print_resized(cli, &l, over);
+}
+
+static int release_one(struct cli *cli, const char *id, json_t *released)
+{
+    AUTO_BUF struct buf path = { 0 }, text = { 0 };
+    AUTO_JSON json_t *answer = NULL;
+    struct lease l;
+    struct sl_err err = { 0 };
+
+    buf_add(&path, "/v1/leases/");
+    path_add_segment(&path, id);
+    if (buf_failed(&path))
+        sl_fail(&err, SL_INTERNAL, "out of memory");
+    else if (client_call(cli->client, "DELETE", path.text, NULL, RELEASE_MS, &answer, NULL,
+                         &err) == 0)
+        lease_from_json(answer, &l, &err);
+    if (err.code)
+        return cli_fail(cli, &err);
+    json_array_append(released, answer);
+    if (cli->format == CLI_JSON)
+        return 0;
+    describe(&l, &text);
+    fprintf(cli->out, "%s %s\n", text.text ? text.text : id,
+            l.state == LEASE_RELEASED ? "came back" : "comes back as its programs end");
+    return 0;
+}
+
+int cmd_release(struct cli *cli, const struct cli_args *args)
+{
+    AUTO_JSON json_t *released = json_array();
+    struct sl_err err = { 0 };
+    int status = 0;
+
+    if (cli_connect(cli, false, &err) < 0)
+        return cli_fail(cli, &err);
+    for (int i = 0; i < args->operand_count; i++) {
+        int one = release_one(cli, args->operand[i], released);
+        if (one && !status)
+            status = one; /* the first failure's; the others are still released */
+    }
+    if (cli->format == CLI_JSON)
+        cli_print_json(cli, json_pack("{s:O}", "leases", released));
+    return status;
+}

@@ -1,0 +1,251 @@
+/* The program's frame: what a command is given, and how failures are said. */
+#include "cli/cli.h"
+
+#include <langinfo.h>
+#include <locale.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/suggest.h"
+#include "cli/start.h"
+
+/* What may stand before the command's name: global options, and --version. */
+static const struct cli_option root_options[] = {
+    { "version", 0, NULL, CLI_FLAG, "print the version" },
+    { NULL },
+};
+static const struct cli_command root = {
+    .name = "",
+    .synopsis = "COMMAND",
+    .options = root_options,
+    .max_operands = -1,
+    .stops_at_operand = true,
+};
+
+const struct cli_command *cli_find_command(const char *name)
+{
+    for (const struct cli_command *c = cli_commands; c->name; c++)
+        if (!strcmp(c->name, name))
+            return c;
+    return NULL;
+}
+
+void cli_note(struct cli *cli, const char *fmt, ...)
+{
+    if (cli->quiet)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    fputs("sluice: ", cli->err);
+    vfprintf(cli->err, fmt, ap);
+    fputc('\n', cli->err);
+    va_end(ap);
+}
+
+/* Members of a problem that help the reader; each is a string or a list of them. */
+static void print_member(struct cli *cli, const json_t *value)
+{
+    if (json_is_string(value)) {
+        fprintf(cli->err, "  - %s\n", json_string_value(value));
+    } else if (json_is_array(value)) {
+        size_t i;
+        json_t *item;
+        json_array_foreach(value, i, item) print_member(cli, item);
+    } else if (json_is_object(value)) {
+        const char *id = json_string_value(json_object_get(value, "id"));
+        const char *name = json_string_value(json_object_get(value, "name"));
+        const char *command = json_string_value(json_object_get(value, "command"));
+        if (id)
+            fprintf(cli->err, "  - %s%s%s%s%s\n", id, name && name[0] ? "  " : "",
+                    name ? name : "", command ? "  " : "", command ? command : "");
+    }
+}
+
+int cli_fail_with(struct cli *cli, const struct sl_err *err, const json_t *problem)
+{
+    const struct sl_code_row *row = sl_code_row(err->code);
+    const struct cli_command *c = cli->command;
+
+    fflush(cli->out);
+    fprintf(cli->err, "%s: %s\n", cli->program, err->msg[0] ? err->msg : row->wire);
+    print_member(cli, json_object_get(problem, "alternatives"));
+    print_member(cli, json_object_get(problem, "leases"));
+    if (err->code != SL_INVALID)
+        fprintf(cli->err, "  who can act: %s\n", row->who);
+    else if (c && c->name[0])
+        fprintf(cli->err, "  see: %s help %s\n", cli->program, c->name);
+    else
+        fprintf(cli->err, "  see: %s help\n", cli->program);
+    return c && c->failure_exit ? c->failure_exit : row->exit_status;
+}
+
+int cli_fail(struct cli *cli, const struct sl_err *err)
+{
+    return cli_fail_with(cli, err, NULL);
+}
+
+int cli_print_json(struct cli *cli, json_t *j)
+{
+    int rc = json_dumpf(j, cli->out, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+    json_decref(j);
+    fputc('\n', cli->out);
+    return rc ? sl_code_row(SL_IO)->exit_status : 0;
+}
+
+const char *cli_format_permille(int64_t permille, char out[16])
+{
+    if (permille < 0)
+        return strcpy(out, "-");
+    if (permille % 10)
+        snprintf(out, 16, "%d.%d", (int)(permille / 10), (int)(permille % 10));
+    else
+        snprintf(out, 16, "%d", (int)(permille / 10));
+    return out;
+}
+
+int cli_choose_rundir(struct cli *cli, struct sl_err *err)
+{
+    return rundir_choose(&cli->rundir, cli->run_dir_option, err);
+}
+
+int cli_connect(struct cli *cli, bool start, struct sl_err *err)
+{
+    char path[108];
+
+    if (cli->client)
+        return 0;
+    int rc = cli_choose_rundir(cli, err);
+    if (rc < 0)
+        return rc;
+    if (!agent_is_running(&cli->rundir)) {
+        if (!start)
+            return sl_fail(err, SL_UNAVAILABLE,
+                           "no agent is running in %s; start it with: sluice up",
+                           cli->rundir.path);
+        struct start_options embedded = { .embedded = true };
+        rc = agent_start(&cli->rundir, &embedded, err);
+        if (rc < 0)
+            return rc;
+        if (rc == 0)
+            cli_note(cli, "started an agent in the background (it ends 60 s after its last"
+                          " lease; `sluice up` keeps one)");
+    }
+    rc = rundir_path(&cli->rundir, "agent.sock", path, sizeof path, err);
+    if (rc < 0)
+        return rc;
+    cli->client = client_create(path, err);
+    return cli->client ? 0 : -(int)err->code;
+}
+
+/* What `out` can show. */
+static void look_at_terminal(struct cli *cli)
+{
+    const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
+    const char *columns = getenv("COLUMNS");
+    int fd = fileno(cli->out);
+    struct winsize size;
+
+    cli->utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
+    cli->colour =
+        isatty(fd) && !(no_colour && no_colour[0]) && term && strcmp(term, "dumb");
+    cli->width = 80;
+    if (columns && atoi(columns) >= 40 && atoi(columns) <= 1000)
+        cli->width = atoi(columns);
+    else if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
+        cli->width = size.ws_col;
+}
+
+static void take_global_options(struct cli *cli, const struct cli_args *args)
+{
+    const char *value = cli_value(args, "output");
+    if (value)
+        cli->format = !strcmp(value, "json") ? CLI_JSON : CLI_TABLE;
+    if (cli_value(args, "run-dir"))
+        cli->run_dir_option = cli_value(args, "run-dir");
+    cli->quiet |= cli_has(args, "quiet");
+    cli->verbose |= cli_has(args, "verbose");
+}
+
+static int fail_unknown_command(struct cli *cli, const char *name)
+{
+    const char *names[64];
+    size_t count = 0;
+    struct sl_err err = { 0 };
+    for (const struct cli_command *c = cli_commands; c->name && count < 64; c++)
+        names[count++] = c->name;
+    const char *near = suggest_nearest(name, names, count);
+    if (near)
+        sl_fail(&err, SL_INVALID, "unknown command '%s'; did you mean '%s'?", name, near);
+    else
+        sl_fail(&err, SL_INVALID, "unknown command '%s'", name);
+    return cli_fail(cli, &err);
+}
+
+/* Parse for one command and run it.  `operand` has room for argc + 1 pointers. */
+static int run_command(struct cli *cli, const struct cli_command *c, int argc, char **argv,
+                       char **operand)
+{
+    struct cli_args args;
+    struct sl_err err = { 0 };
+
+    cli->command = c;
+    if (cli_parse(c, argc, argv, operand, &args, &err) < 0)
+        return cli_fail(cli, &err);
+    if (cli_has(&args, "help")) {
+        cli_print_help(cli->out, c);
+        return 0;
+    }
+    take_global_options(cli, &args);
+    if (!c->run) {
+        sl_fail(&err, SL_UNSUPPORTED, "this build has no '%s'", c->name);
+        return cli_fail(cli, &err);
+    }
+    return c->run(cli, &args);
+}
+
+static int dispatch(struct cli *cli, int argc, char **argv)
+{
+    AUTO_FREE char **operand = calloc((size_t)argc + 1, sizeof *operand);
+    struct cli_args args;
+    struct sl_err err = { 0 };
+
+    cli->command = &root;
+    if (!operand) {
+        sl_fail(&err, SL_INTERNAL, "out of memory");
+        return cli_fail(cli, &err);
+    }
+    if (cli_parse(&root, argc - 1, argv + 1, operand, &args, &err) < 0)
+        return cli_fail(cli, &err);
+    take_global_options(cli, &args);
+    if (cli_has(&args, "version"))
+        return cmd_version(cli, &args);
+    if (cli_has(&args, "help") || !args.operand_count) {
+        cli_print_overview(cli_has(&args, "help") ? cli->out : cli->err);
+        return cli_has(&args, "help") ? 0 : sl_code_row(SL_INVALID)->exit_status;
+    }
+    const char *name = operand[0];
+    const struct cli_command *c = cli_find_command(name);
+    if (!c)
+        return fail_unknown_command(cli, name);
+    int skip = argc - args.operand_count + 1;
+    return run_command(cli, c, argc - skip, argv + skip, operand);
+}
+
+int cli_main(int argc, char **argv)
+{
+    struct cli cli = { .program = "sluice", .out = stdout, .err = stderr };
+
+    setlocale(LC_ALL, "");
+    setlocale(LC_NUMERIC, "C"); /* 12.5 is 12.5 everywhere */
+    look_at_terminal(&cli);
+    int status = dispatch(&cli, argc, argv);
+    client_destroy(cli.client);
+    /* A full disk or a closed pipe must not look like success. */
+    if (fflush(stdout) && status == 0)
+        status = sl_code_row(SL_IO)->exit_status;
+    return status;
+}

@@ -1,0 +1,109 @@
+/* The commands that list: devices, ps, jobs, logs. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "fetch.h"
+#include "views.h"
+
+#define FOLLOW_MS 500 /* between two looks at a log */
+
+int cmd_devices(struct cli *cli, const struct cli_args *args)
+{
+    AUTO_JSON json_t *answer = NULL;
+    AUTO_FREE struct device *devices = NULL;
+    size_t count;
+    struct sl_err err = { 0 };
+
+    if (cli_connect(cli, true, &err) < 0 ||
+        fetch_json(cli, "/v1/devices", &answer, &err) < 0)
+        return cli_fail(cli, &err);
+    if (cli->format == CLI_JSON)
+        return cli_print_json(cli, TAKE_PTR(answer));
+    if (decode_devices(answer, &devices, &count, &err) < 0)
+        return cli_fail(cli, &err);
+    view_devices(cli, devices, count);
+    return 0;
+}
+
+/* ps and jobs: the same list, seen twice. */
+static int list_leases(struct cli *cli, const struct cli_args *args, const char *key,
+                       void (*view)(struct cli *, const struct lease *, size_t))
+{
+    AUTO_JSON json_t *answer = NULL;
+    AUTO_FREE struct lease *leases = NULL;
+    char path[40];
+    size_t count;
+    struct sl_err err = { 0 };
+
+    snprintf(path, sizeof path, "/v1/%s%s", key, cli_has(args, "all") ? "?all=1" : "");
+    if (cli_connect(cli, false, &err) < 0 || fetch_json(cli, path, &answer, &err) < 0)
+        return cli_fail(cli, &err);
+    if (cli->format == CLI_JSON)
+        return cli_print_json(cli, TAKE_PTR(answer));
+    if (decode_leases(answer, key, &leases, &count, &err) < 0)
+        return cli_fail(cli, &err);
+    view(cli, leases, count);
+    return 0;
+}
+
+int cmd_ps(struct cli *cli, const struct cli_args *args)
+{
+    return list_leases(cli, args, "leases", view_leases);
+}
+
+int cmd_jobs(struct cli *cli, const struct cli_args *args)
+{
+    return list_leases(cli, args, "jobs", view_jobs);
+}
+
+/* Print what the log has beyond *seen. */
+static int print_log(struct cli *cli, const char *path, size_t *seen, struct sl_err *err)
+{
+    AUTO_FREE char *text = NULL;
+    size_t len = 0;
+    int rc = client_get_text(cli->client, path, &text, &len, err);
+    if (rc < 0)
+        return rc;
+    if (len > *seen) {
+        fwrite(text + *seen, 1, len - *seen, cli->out);
+        fflush(cli->out);
+        *seen = len;
+    }
+    return ferror(cli->out) ? sl_fail(err, SL_IO, "cannot write to the output") : 0;
+}
+
+int cmd_logs(struct cli *cli, const struct cli_args *args)
+{
+    AUTO_BUF struct buf path = { 0 };
+    const char *id = args->operand[0];
+    struct sl_err err = { 0 };
+    size_t seen = 0;
+    bool ended = true;
+
+    if (cli_connect(cli, false, &err) < 0)
+        return cli_fail(cli, &err);
+    buf_add(&path, "/v1/jobs/");
+    path_add_segment(&path, id);
+    buf_add(&path, "/log");
+    if (buf_failed(&path)) {
+        sl_fail(&err, SL_INTERNAL, "out of memory");
+        return cli_fail(cli, &err);
+    }
+    do {
+        if (cli_has(args, "follow")) {
+            /* asked before the log is read, so that its last words are not missed */
+            struct lease l;
+            if (fetch_lease(cli, id, &l, &err) < 0)
+                return cli_fail(cli, &err);
+            ended = l.exited || l.state == LEASE_RELEASED;
+        }
+        if (print_log(cli, path.text, &seen, &err) < 0)
+            return cli_fail(cli, &err);
+        if (!ended)
+            nanosleep(&(struct timespec){ .tv_nsec = FOLLOW_MS * 1000 * 1000 }, NULL);
+    } while (!ended);
+    return 0;
+}

@@ -3,7 +3,7 @@
  * device time – and the governor that hands out turns.
  *
  * Pure: (state, message, now) -> replies.  No clock, no I/O, no allocation
- * after ledger_create(), no globals.  One writer, one thread: the broker's
+ * after ledger_init(), no globals.  One writer, one thread: the broker's
  * loop, or a test in virtual time.  The only memory it shares with others is
  * the `struct proto_slot` of each client, which it treats as hostile.
  *
@@ -22,6 +22,7 @@
 #define LEDGER_LEDGER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "proto/ctl.h"

@@ -1,0 +1,141 @@
+/*
+ * The account of a share: what it was charged, what income its promise gave it,
+ * and when that lets it be served.
+ *
+ * Income runs on the device's deliverable clock (wall time less hand-off gaps),
+ * cost is the time for which the lease held the device.  A balance is
+ * permille * deliverable - 1000 * held, exact in integers, so the balances of
+ * leases that are promised the whole device sum to the time it stood idle: at
+ * any moment one of them may be served.
+ */
+#include "internal.h"
+
+/* More than any turn, less than what would overflow a balance. */
+#define MAX_STEP_NS (1000000 * NS_PER_S)
+
+uint64_t account_base_turn(uint32_t weight)
+{
+    return min_u64(TURN_NS, SHARE_WINDOW_NS / 40 * weight / 1000);
+}
+
+static uint64_t own_turn(const struct share *s)
+{
+    return share_is_besteffort(s) ? TURN_NS : account_base_turn(share_weight(s));
+}
+
+void account_advance(struct device *d, uint64_t now_ns)
+{
+    uint64_t dt = sub_sat_u64(now_ns, d->advanced_ns);
+    if (d->gap)
+        d->gap_ns += dt;
+    else
+        d->deliverable_ns += dt;
+    d->advanced_ns += dt;
+}
+
+/* What one turn costs beyond the income during it: the credit that idling may keep. */
+static int64_t turn_cost(const struct share *s, uint32_t permille)
+{
+    return (int64_t)(own_turn(s) * (1000 - permille));
+}
+
+/* A lease that waits piles up what it is owed; one that idles, or that has the
+ * device to itself, keeps one turn.  While it holds, cutting would lose income. */
+static void clamp_balances(struct share *s)
+{
+    bool idle = !s->holds && !s->waits && !share_is_late(s);
+    bool borrows = s->holds && !s->on_promise;
+    int64_t most = (int64_t)(CREDIT_NS * 1000);
+    int64_t limit_most = idle ? turn_cost(s, s->limit) : most;
+    int64_t request_most = idle || borrows ? turn_cost(s, s->request) : most;
+
+    if (!share_is_capped(s))
+        s->limit_balance = 0;
+    else if (!s->holds && s->limit_balance > limit_most)
+        s->limit_balance = limit_most;
+
+    if (share_is_capped(s) && s->request == s->limit) {
+        s->request_balance = s->limit_balance;
+        return;
+    }
+    if (s->request_balance < -most)
+        s->request_balance = -most;
+    if (!(s->holds && s->on_promise) && s->request_balance > request_most)
+        s->request_balance = request_most;
+}
+
+void account_sync(struct share *s, uint64_t now_ns)
+{
+    struct device *d = s->device;
+    account_advance(d, now_ns);
+
+    uint64_t dt = min_u64(sub_sat_u64(now_ns, s->synced_ns), MAX_STEP_NS);
+    uint64_t income = min_u64(d->deliverable_ns - s->synced_deliverable, MAX_STEP_NS);
+    s->synced_ns = max_u64(now_ns, s->synced_ns);
+    s->synced_deliverable = d->deliverable_ns;
+
+    s->limit_balance += (int64_t)(income * s->limit);
+    s->request_balance += (int64_t)(income * s->request);
+    if (s->holds || share_is_late(s)) {
+        s->held_ns += dt;
+        d->held_ns += dt;
+        s->vt += dt * 1000 / share_weight(s);
+        s->limit_balance -= (int64_t)(dt * 1000);
+        /* what is borrowed above the request is no debt against it */
+        if (s->on_promise || !s->holds)
+            s->request_balance -= (int64_t)(dt * 1000);
+        if (!s->holds)
+            s->overrun_ns += dt;
+    } else if (s->waits) {
+        s->wait_ns += dt;
+    }
+    clamp_balances(s);
+}
+
+void account_refund(struct share *s, uint64_t ns)
+{
+    ns = min_u64(ns, s->held_ns);
+    s->held_ns -= ns;
+    s->device->held_ns -= min_u64(ns, s->device->held_ns);
+    s->vt = sub_sat_u64(s->vt, ns * 1000 / share_weight(s));
+    s->limit_balance += (int64_t)(ns * 1000);
+}
+
+void account_return(struct share *s)
+{
+    uint64_t base = share_is_besteffort(s) ? s->device->besteffort_vt : s->device->vt;
+    uint64_t banked = own_turn(s) * 1000 / share_weight(s);
+    s->vt = max_u64(s->vt, sub_sat_u64(base, banked));
+}
+
+bool account_has_promise(const struct share *s)
+{
+    return !share_is_besteffort(s) && s->request_balance >= 0;
+}
+
+/* Of a balance below zero: how long its income takes to bring it back. */
+static uint64_t pause_of(const struct share *s)
+{
+    if (!share_is_capped(s) || s->limit_balance >= 0)
+        return 0;
+    return ((uint64_t)-s->limit_balance + s->limit - 1) / s->limit;
+}
+
+uint64_t account_pause_ns(const struct share *s)
+{
+    uint64_t pause = pause_of(s);
+    const struct lease *lease = s->lease;
+    for (uint32_t i = 0; lease->slice_count > 1 && i < lease->slice_count; i++)
+        if (lease->share[i].waits)
+            pause = max_u64(pause, pause_of(&lease->share[i]));
+    return pause;
+}
+
+bool account_eligible(const struct share *s)
+{
+    const struct lease *lease = s->lease;
+    for (uint32_t i = 0; lease->slice_count > 1 && i < lease->slice_count; i++)
+        if (share_is_late(&lease->share[i]))
+            return false;
+    return account_pause_ns(s) == 0;
+}

@@ -1,0 +1,105 @@
+/*
+ * Shares that are promised are held: the pairs and programs of the acceptance
+ * set, with the error of every window against the goal.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "core/macros.h"
+#include "sim.h"
+
+#define US NS_PER_US
+#define MS NS_PER_MS
+
+static const struct {
+    const char *label;
+    struct sim_program program;
+    uint32_t processes;
+} programs[] = {
+    { "many small asynchronous kernels", { .kernel_ns = 150 * US }, 1 },
+    { "one 1 ms kernel, then a wait",
+      { .kernel_ns = MS, .host_ns = 200 * US, .batch = 1 },
+      1 },
+    { "gaps shorter than a drain",
+      { .kernel_ns = 300 * US, .host_ns = 600 * US, .batch = 3 },
+      1 },
+    { "long kernels", { .kernel_ns = 5 * MS, .host_ns = 100 * US, .batch = 1 }, 1 },
+    { "copies of 400 us", { .kernel_ns = 400 * US, .host_ns = 20 * US, .batch = 4 }, 1 },
+    { "three processes a lease",
+      { .kernel_ns = 500 * US, .host_ns = 200 * US, .batch = 2 },
+      3 },
+};
+
+static const struct {
+    const char *label;
+    uint32_t permille[4];
+} pairs[] = {
+    { "50/50", { 500, 500 } }, { "30/70", { 300, 700 } },     { "10/90", { 100, 900 } },
+    { "1/99", { 10, 990 } },   { "5/5/90", { 50, 50, 900 } },
+};
+
+static void check_error(const char *what, const char *pair, uint64_t lease, double promise,
+                        const struct sim_error *e)
+{
+    bool good = e->p95_10s <= 10 && e->p95_10s <= promise * 0.05 && e->p95_60s <= 1;
+    if (getenv("SHOW") || !good)
+        print_message(
+            "%-32s %-7s %4.0f: mean %7.2f; 10 s p95 %.2f max %.2f (%u windows, %u "
+            "disjoint); 60 s p95 %.3f max %.3f permille%s\n",
+            what, pair, promise, e->mean, e->p95_10s, e->max_10s, e->windows_10s,
+            e->disjoint_10s, e->p95_60s, e->max_60s, good ? "" : "  <-- too far off");
+    if (!good)
+        fail_msg("%s, %s, lease of %.0f permille", what, pair, promise);
+}
+
+static void run_pair(size_t p, size_t q, enum proto_mode mode)
+{
+    struct sim *s = sim_create((uint32_t)(p * 10 + q + 1));
+    uint64_t leases[4];
+    double promise[4];
+    struct sim_error error[4];
+    uint32_t count = 0;
+    sim_device(s, 0, false);
+    for (; count < 4 && pairs[q].permille[count]; count++) {
+        leases[count] = count + 1;
+        promise[count] = pairs[q].permille[count];
+        uint32_t limit = mode == PROTO_HARD ? pairs[q].permille[count] : 1000;
+        assert_int_equal(sim_lease(s, count + 1, mode, pairs[q].permille[count], limit, 50),
+                         0);
+        for (uint32_t i = 0; i < programs[p].processes; i++)
+            sim_process(s, count + 1, &programs[p].program);
+    }
+    sim_run(s, sim_now(s) + 2 * NS_PER_S);
+    sim_measure(s, 80, leases, promise, count, error);
+    for (uint32_t i = 0; i < count; i++)
+        check_error(programs[p].label, pairs[q].label, leases[i], promise[i], &error[i]);
+    sim_destroy(s);
+}
+
+static void test_pairs_hard(void **state)
+{
+    for (size_t p = 0; p < ARRAY_LEN(programs); p++)
+        for (size_t q = 0; q < ARRAY_LEN(pairs); q++)
+            run_pair(p, q, PROTO_HARD);
+}
+
+static void test_pairs_burst(void **state)
+{
+    for (size_t p = 0; p < ARRAY_LEN(programs); p++)
+        for (size_t q = 0; q < ARRAY_LEN(pairs); q++)
+            run_pair(p, q, PROTO_BURST);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pairs_hard),
+        cmocka_unit_test(test_pairs_burst),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -129,8 +129,10 @@ const char *units_format_size(uint64_t bytes, char out[32])
 {
     if (bytes == UINT64_MAX)
         return strcpy(out, "-");
+    /* exact, and at most six digits: 2 GB is rather so many bytes than so many KiB */
     size_t i = 0;
-    while (size_units[i].factor > 1 && (bytes == 0 || bytes % size_units[i].factor))
+    while (size_units[i].factor > 1 && (bytes == 0 || bytes % size_units[i].factor ||
+                                        bytes / size_units[i].factor > 999999))
         i++;
     snprintf(out, 32, "%" PRIu64 "%s", bytes / size_units[i].factor, size_units[i].name);
     return out;
@@ -164,7 +166,10 @@ static int parse_percent(const char *text, const char *p, const char *end,
         return sl_fail(err, SL_INVALID, "%.40s: " SHARE_HINT, text);
     if (p < end && *p == '.') {
         p++;
-        if (p == end || !isdigit((unsigned char)*p))
+        if (p < end && !isdigit((unsigned char)*p))
+            return sl_fail(err, SL_INVALID, "\"%.40s\" is not a share: " SHARE_EXAMPLES,
+                           text);
+        if (p == end)
             return sl_fail(err, SL_INVALID, "%.40s: a digit is missing behind the point",
                            text);
         tenth = (uint64_t)(*p++ - '0');

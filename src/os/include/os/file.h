@@ -13,7 +13,8 @@
 int file_read(const char *path, size_t max, char **out, size_t *len, struct sl_err *err);
 
 /* Write to a temporary name beside it, sync, rename: readers see the old or the
- * new content, also after a crash. */
+ * new content, also after a crash (which may leave "PATH.XXXXXX" beside it).  The
+ * draft is counted against RLIMIT_FSIZE: a program ignores SIGXFSZ to see the error. */
 int file_write_atomic(const char *path, const void *data, size_t len, mode_t mode,
                       struct sl_err *err);
 

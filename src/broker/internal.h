@@ -35,7 +35,7 @@
 #define BROKER_RECHECK_NS (250 * 1000000ull)  /* has a suspect exec'ed? */
 
 struct broker_options {
-    char run_dir[108];
+    const char *run_dir;        /* borrowed from the command line */
     bool foreground;            /* log to stderr instead of broker.log */
     bool cgroup, ancestry;      /* sources of identity in use */
     bool peerpidfd, pidfd_info; /* off: as on a kernel that lacks them */

@@ -86,15 +86,7 @@ static int parse(int argc, char **argv, struct broker_options *o)
         return usage_error("unexpected argument", argv[optind]);
     if (!dir)
         return usage_error("--run-dir is missing", NULL);
-    if (strlen(dir) >= sizeof o->run_dir) {
-        fprintf(
-            stderr,
-            "sluice-broker: run directory %s: too long for a socket's path (at most %zu "
-            "bytes); set SLUICE_RUN_DIR to a shorter one\n",
-            dir, sizeof o->run_dir - sizeof "/control.sock");
-        return 1;
-    }
-    strcpy(o->run_dir, dir);
+    o->run_dir = dir;
     return -1;
 }
 

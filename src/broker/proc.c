@@ -11,6 +11,8 @@
 
 #include "core/err.h"
 
+#define PF_EXITING 0x4 /* linux/sched.h; field 9 */
+
 int proc_parse_stat(const char *text, size_t length, struct proc_stat *out)
 {
     char field[64];
@@ -29,6 +31,8 @@ int proc_parse_stat(const char *text, size_t length, struct proc_stat *out)
             return -SL_INVALID;
         if (number == 4)
             found.ppid = (pid_t)strtol(field, NULL, 10);
+        if (number == 9)
+            found.exiting = strtoul(field, NULL, 10) & PF_EXITING;
         if (number == 22)
             found.start_ticks = strtoull(field, NULL, 10);
         at += at < end;

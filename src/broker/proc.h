@@ -8,6 +8,7 @@
 #ifndef BROKER_PROC_H
 #define BROKER_PROC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -15,6 +16,7 @@
 struct proc_stat {
     pid_t ppid;
     char state;           /* 'Z' and 'X' are dead already */
+    bool exiting;         /* PF_EXITING: past the point of no return */
     uint64_t start_ticks; /* field 22: since boot; with the pid it names a process */
 };
 

@@ -18,6 +18,7 @@
 #include "core/futex.h"
 #include "core/macros.h"
 #include "internal.h"
+#include "proc.h"
 
 /* ---- the table --------------------------------------------------------------- */
 
@@ -63,11 +64,15 @@ int process_open_maps(pid_t pid)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* False also where we may not look: then only death frees. */
-static bool address_space_gone(const struct client *c)
+/* It lives, but not in the address space of its hello.  False also where we may
+ * not look (then only death frees), and for one that is dying: its memory is
+ * gone, but its pidfd has the word. */
+static bool has_execed(const struct client *c)
 {
     char byte;
-    return c->maps_fd >= 0 && pread(c->maps_fd, &byte, 1, 0) == 0;
+    struct proc_stat s;
+    return c->maps_fd >= 0 && pread(c->maps_fd, &byte, 1, 0) == 0 &&
+           !proc_read_stat(c->pid, &s) && s.start_ticks == c->start_ticks && !s.exiting;
 }
 
 /* ---- the page ------------------------------------------------------------------ */
@@ -197,7 +202,7 @@ int process_join(struct broker *b, uint32_t conn, struct lease *lease,
     if (index != BROKER_NONE) {
         detach_conn(b, index);
         /* the same process after an exec: what its former image held is gone */
-        if (b->clients[index].pid && address_space_gone(&b->clients[index]))
+        if (b->clients[index].pid && has_execed(&b->clients[index]))
             process_leave(b, index, now_ns);
         index = process_find(b, c->pid, c->start_ticks);
     }
@@ -252,7 +257,7 @@ void process_suspect(struct broker *b, uint32_t index, uint64_t now_ns)
         c->state = CLIENT_SUSPECT;
         b->detached_count++;
     }
-    if (address_space_gone(c)) {
+    if (has_execed(c)) {
         log_client(b, LOG_INFO, "exec", "client=%u pid=%d lease=L%llu", index, (int)c->pid,
                    (unsigned long long)c->lease);
         process_leave(b, index, now_ns);
@@ -317,7 +322,7 @@ void process_recheck_suspects(struct broker *b, uint64_t now_ns)
         if (!c->pid || c->state == CLIENT_CONNECTED)
             continue;
         left--;
-        if (address_space_gone(c)) {
+        if (has_execed(c)) {
             log_client(b, LOG_INFO, "exec", "client=%u pid=%d lease=L%llu", i, (int)c->pid,
                        (unsigned long long)c->lease);
             process_leave(b, i, now_ns);

@@ -34,7 +34,7 @@ static int open_directory(struct broker *b, struct sl_err *err)
     if (strlen(dir) + sizeof "/control.sock" > sizeof a.sun_path)
         return sl_fail(
             err, SL_INVALID,
-            "run directory %s: too long for a socket's path (at most %zu bytes); "
+            "run directory %.60s: too long for a socket's path (at most %zu bytes); "
             "set SLUICE_RUN_DIR to a shorter one",
             dir, sizeof a.sun_path - sizeof "/control.sock");
     b->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -39,8 +39,8 @@ struct cost_table {
 /* Mix two words into a key; for shapes: fold the sizes with it. */
 static inline uint64_t cost_mix(uint64_t a, uint64_t b)
 {
-    uint64_t x =
-        (a ^ (b + 0x9e3779b97f4a7c15ull + (a << 6) + (a >> 2))) * 0xff51afd7ed558ccdull;
+    a *= 0x9e3779b97f4a7c15ull;
+    uint64_t x = ((a ^ (a >> 32)) + b) * 0xff51afd7ed558ccdull;
     return x ^ (x >> 32);
 }
 

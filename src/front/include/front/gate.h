@@ -89,12 +89,27 @@ struct gate_queue {
     uint64_t entered;      /* commands of closed batches */
     uint64_t last_done_ns; /* newest completion seen */
     uint64_t seen_word;    /* at the thread's last look */
-    uint32_t pins;         /* a mark is under way */
+    uint32_t pins;         /* marks under way: the queue must stay */
 };
 
 /* One address per thread: who is this? */
 extern __thread char gate_self
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* Remember which kernels a batch is made of.  Racing threads may lose one or
+ * put it into the next batch: then it learns one time less or more. */
+static inline void gate_note_part(struct gate_queue *q, struct cost_entry *e)
+{
+    for (uint32_t i = 0; i < GATE_PARTS; i++) {
+        struct cost_entry *have = atomic_load_explicit(&q->part[i], memory_order_relaxed);
+        if (have == e)
+            return;
+        if (!have) {
+            atomic_store_explicit(&q->part[i], e, memory_order_relaxed);
+            return;
+        }
+    }
+}
 
 struct gate_batch *gate_enter_slow(struct gate_queue *q, struct cost_entry *e,
                                    enum gate_kind kind);
@@ -102,40 +117,45 @@ struct gate_batch *gate_enter_slow(struct gate_queue *q, struct cost_entry *e,
 /* ---- start and end ----------------------------------------------------- */
 
 struct gate_batch {
-    struct gate *gate;
+    struct gate *gate; /* set once */
+
+    /* under the gate's lock */
     struct gate_queue *queue; /* NULL: deferred, or the queue is gone */
     struct proto_slot *slot;  /* whose turn word counts it; NULL: none */
-    uint32_t turn;
-    uint32_t tag;   /* generation << 8 | index */
-    uint32_t state; /* enum batch_state in gate.c */
+    uint32_t turn;            /* slot->grants when it was opened */
+    uint32_t tag;             /* generation << 8 | index */
+    uint32_t state;           /* enum batch_state */
     uint32_t commands, copies;
-    uint32_t budget_ns;
-    uint64_t flight_ns; /* predicted; in gate->flight_ns */
-    uint64_t opened_ns;
+    uint64_t flight_ns; /* predicted, as counted in gate->flight_ns */
+    uint64_t opened_ns, closed_ns;
     struct cost_entry *part[GATE_PARTS];
-    struct cost_entry *unseen; /* closing command without a prediction */
+    struct cost_entry *closer; /* its last command; NULL: a marker */
+    bool closer_unseen;        /* which had no prediction */
 };
 
 /* One leased device.  All fields under `lock` unless atomic. */
 struct gate {
     _Atomic(struct proto_slot *) slot; /* newest page's, or &own while the broker is away */
     struct gates *gates;
-    uint32_t index;       /* slot number */
-    pthread_mutex_t lock; /* short sections, no system call but a futex wake */
+    uint32_t index;           /* slot number */
+    uint32_t page_generation; /* of the link, whose page `slot` is in */
+    pthread_mutex_t lock;     /* short sections without system calls */
     struct gate_queue *queues;
-    _Atomic uint32_t done; /* futex: counts completions that waiters care for */
+    _Atomic uint32_t done; /* futex: counts what flight_waiters wait for */
     uint32_t flight_waiters, turn_waiters;
     uint32_t flight_items;   /* batches in flight, of any turn */
     uint64_t flight_ns;      /* their predicted work */
-    uint64_t end_ns;         /* predicted end of it */
     uint64_t last_submit_ns; /* newest opening or closing of a batch */
+    uint32_t deferred_ready; /* commands that the thread shall open */
     bool wanted;             /* a WANT or RELEASE(more) stands ... */
     uint32_t wanted_turn;    /* ... since slot->grants had this value */
     uint64_t wanted_ns;
-    uint32_t free_hint;
+    uint64_t looked_ns, look_every_ns; /* the thread's search for unsensed tails */
+    uint32_t looked_turn;
+    uint32_t batch_hint;
     struct gate_batch batch[GATE_BATCHES];
-    struct proto_slot own; /* the clock of its own while the broker is away */
-    uint64_t own_until_ns;
+    struct proto_slot own; /* turns by a clock of our own: broker away */
+    uint64_t own_start_ns, own_next_ns;
 };
 
 struct gate_deferred {
@@ -143,8 +163,8 @@ struct gate_deferred {
     struct gate *gate;
     struct cost_entry *entry;
     uint32_t kind;
-    _Atomic uint32_t state;
-    struct gate_deferred *next;
+    _Atomic uint32_t taken;
+    struct gate_deferred *next; /* in the list of ready ones */
 };
 
 /* All gates of a process and their one thread.  Static storage, about 250 KiB,
@@ -153,17 +173,14 @@ struct gates {
     struct link *link;
     const struct gate_ops *ops;
     uint32_t count;
-    _Atomic uint32_t generation; /* of the link, whose page the gates use */
     struct gate gate[PROTO_MAX_SLOTS];
 
-    pthread_mutex_t lock; /* below: the thread and its work */
+    pthread_mutex_t lock; /* the thread's start and the list of ready ones */
     pthread_t thread;
-    _Atomic uint32_t running;
-    _Atomic uint32_t stop;
-    _Atomic uint32_t chores; /* something is ready or needs a mark */
-    struct gate_deferred deferred[GATE_DEFERRED];
+    _Atomic uint32_t running, stop;
     struct gate_deferred *ready_first, *ready_last;
-    uint32_t deferred_hint;
+    _Atomic uint32_t deferred_hint;
+    struct gate_deferred deferred[GATE_DEFERRED];
 };
 
 /* After link_open(): one gate per slot of the page (gs->gate[i], i < gs->count). */
@@ -200,9 +217,7 @@ static inline struct gate_batch *gate_enter(struct gate_queue *q, struct cost_en
     uint32_t state = atomic_load_explicit(&s->state, memory_order_relaxed);
     uint32_t turn = atomic_load_explicit(&s->grants, memory_order_relaxed);
     if (cost == 0 || cost >= (uint64_t)left || !(state & SLOT_HELD) ||
-        turn != atomic_load_explicit(&q->turn, memory_order_relaxed) ||
-        (e != atomic_load_explicit(&q->part[0], memory_order_relaxed) &&
-         e != atomic_load_explicit(&q->part[1], memory_order_relaxed)))
+        turn != atomic_load_explicit(&q->turn, memory_order_relaxed))
         return gate_enter_slow(q, e, kind);
 
     uint64_t spent =
@@ -210,13 +225,14 @@ static inline struct gate_batch *gate_enter(struct gate_queue *q, struct cost_en
     if (!atomic_compare_exchange_strong_explicit(
             &q->word, &word, spent, memory_order_seq_cst, memory_order_relaxed))
         return gate_enter_slow(q, e, kind);
+    gate_note_part(q, e);
     return NULL;
 }
 
 /*
  * The same where nothing may block (inside a callback of the driver): submit
- * and charge.  With no turn the work counts as `ungated` in the slot and in
- * the next batch's prediction; a turn is asked for.  About 150 ns.
+ * and charge.  Without a turn the command counts as `ungated`, is sensed and
+ * in flight, and a turn is asked for.  About 150 ns.
  */
 struct gate_batch *gate_enter_nowait(struct gate_queue *q, struct cost_entry *e,
                                      enum gate_kind kind);

@@ -49,7 +49,7 @@ struct link {
     pthread_mutex_t mutex; /* one request and its answer at a time */
     char path[108];
     _Atomic uint64_t committed_bytes[PROTO_MAX_SLOTS];
-    uint64_t owed_bytes[PROTO_MAX_SLOTS]; /* committed while the broker was away */
+    uint64_t told_bytes[PROTO_MAX_SLOTS]; /* what the broker was told of them */
 };
 
 /* What link_reserve() got; pass it on to commit or abort, once. */

@@ -202,8 +202,8 @@ const struct cli_command cli_commands[] = {
       .summary = "watch devices, slices and who waits",
       .synopsis = "[--once] [--interval TIME]",
       .about =
-          "Keys: q quits, p pauses, arrow up and down move, s sorts by share, m by memory,"
-          " n by name.",
+          "Keys: q quits, p pauses, up and down scroll; s sorts by share, m by memory, n by name,"
+          " d by device.",
       .options = top_options,
       .run = cmd_top },
     { .name = "devices",

@@ -40,8 +40,7 @@ static uint64_t bytes_over(const struct lease *l)
 {
     uint64_t over = 0;
     for (uint32_t i = 0; i < l->slice_count && i < LEASE_MAX_SLICES; i++)
-        if (l->slice[i].mem_over_bytes != UNKNOWN_U64)
-            over += l->slice[i].mem_over_bytes;
+        over += slice_over_bytes(&l->slice[i]);
     return over;
 }
 

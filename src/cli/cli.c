@@ -207,7 +207,7 @@ static int run_command(struct cli *cli, const struct cli_command *c, int argc, c
     return c->run(cli, &args);
 }
 
-static int dispatch(struct cli *cli, int argc, char **argv)
+int cli_dispatch(struct cli *cli, int argc, char **argv)
 {
     AUTO_FREE char **operand = calloc((size_t)argc + 1, sizeof *operand);
     struct cli_args args;
@@ -242,7 +242,7 @@ int cli_main(int argc, char **argv)
     setlocale(LC_ALL, "");
     setlocale(LC_NUMERIC, "C"); /* 12.5 is 12.5 everywhere */
     look_at_terminal(&cli);
-    int status = dispatch(&cli, argc, argv);
+    int status = cli_dispatch(&cli, argc, argv);
     client_destroy(cli.client);
     /* A full disk or a closed pipe must not look like success. */
     if (fflush(stdout) && status == 0)

@@ -24,7 +24,7 @@ static const struct ink ink_ascii = { "#", "-", ".", "+", "|" };
 /* One slice as a bar shows it. */
 struct part {
     const char *name;
-    char label[48];
+    char label[112];
     uint64_t promised, got; /* in the unit of the bar */
     bool bad;
 };
@@ -297,6 +297,24 @@ static int compare_rows(const void *a, const void *b, void *ctx)
     return x->lease->number < y->lease->number ? -1 : x->lease->number > y->lease->number;
 }
 
+/* What it does at this moment, or what is wrong with it; NULL: nothing to say. */
+static const char *row_state(const struct row *r, enum style *style)
+{
+    const struct lease_slice *s = r->slice;
+    *style = STYLE_BAD;
+    if (s->stuck)
+        return "stuck";
+    if (s->late)
+        return "late";
+    if (slice_over_bytes(s))
+        return "over";
+    *style = STYLE_WARN;
+    if (r->lease->state == LEASE_DRAINING)
+        return "ends";
+    *style = s->holds ? STYLE_GOOD : STYLE_PLAIN;
+    return s->holds ? "runs" : s->waits ? "waits" : NULL;
+}
+
 static void add_row(struct buf *out, const struct row *r)
 {
     char id[24], used[32], limit[32], share[32], got[16];
@@ -310,22 +328,35 @@ static void add_row(struct buf *out, const struct row *r)
         units_format_share(s->compute_request_permille, s->compute_limit_permille, share));
     buf_addf(out, "%7s%s", cli_format_permille(s->achieved_permille_10s, got),
              s->achieved_permille_10s < 0 ? " " : "%");
-    buf_addf(out, "%10s of %-9s", format_bytes(s->mem_used_bytes, used),
+    buf_addf(out, "%10s of %s", format_bytes(s->mem_used_bytes, used),
              format_bytes(s->mem_limit_bytes, limit));
-    if (s->late || s->stuck || s->mem_over_bytes - 1 < UNKNOWN_U64 - 1) {
-        add_style(out, STYLE_BAD);
-        buf_add(out, s->stuck ? " stuck" : s->late ? " late" : " over");
-    } else if (r->lease->state == LEASE_DRAINING) {
-        add_style(out, STYLE_WARN);
-        buf_add(out, " ends");
-    } else if (s->holds) {
-        add_style(out, STYLE_GOOD);
-        buf_add(out, " runs");
-    } else if (s->waits) {
-        buf_add(out, " waits");
+    enum style style;
+    const char *state = row_state(r, &style);
+    if (state) {
+        buf_addf(out, "%*s", 10 - (int)strlen(limit), "");
+        add_style(out, style);
+        buf_add(out, state);
+        add_style(out, STYLE_PLAIN);
     }
-    add_style(out, STYLE_PLAIN);
     buf_add(out, "\n");
+}
+
+/* Lines of at most `width` columns, cut at a space, further ones indented. */
+static void add_wrapped(struct buf *out, const char *text, int indent, int width)
+{
+    int at = indent;
+    for (const char *p = text; *p;) {
+        int len = (int)strcspn(p, " ");
+        if (at > indent && at + 1 + len > width) {
+            buf_addf(out, "\n%*s", indent, "");
+            at = indent;
+        }
+        if (at > indent)
+            buf_add(out, " ");
+        buf_add_bytes(out, p, (size_t)len);
+        at += len + (at > indent);
+        p += len + (p[len] == ' ');
+    }
 }
 
 static void draw_leases(const struct picture *p, struct buf *out)
@@ -343,7 +374,7 @@ static void draw_leases(const struct picture *p, struct buf *out)
     if (sort != SORT_DEVICE)
         qsort_r(rows, count, sizeof *rows, compare_rows, &sort);
     add_style(out, STYLE_BOLD);
-    buf_addf(out, "\n   %-6s%-13s %-11s%9s%8s%10s    %-9s\n", "LEASE", "NAME", "MODE",
+    buf_addf(out, "\n   %-6s%-13s %-11s%9s%8s%10s    %s\n", "LEASE", "NAME", "MODE",
              "PROMISED", "10 s", "HELD", "LIMIT");
     add_style(out, STYLE_PLAIN);
     for (size_t i = 0; i < count; i++)
@@ -363,11 +394,11 @@ static void draw_waiting(const struct picture *p, struct buf *out)
         if (first)
             buf_add(out, "\n   waiting for room:\n");
         first = false;
-        char line[320];
-        snprintf(line, sizeof line, "   %-6s%-13s %s", lease_format_id(l->number, id),
-                 lease_display_name(l), l->why[0] ? l->why : "the cause is not known");
+        buf_addf(out, "   %-6s", lease_format_id(l->number, id));
+        add_fitted(out, lease_display_name(l), 13);
+        buf_add(out, " ");
         add_style(out, STYLE_WARN);
-        add_fitted(out, line, text_width(line) < p->width ? text_width(line) : p->width);
+        add_wrapped(out, l->why[0] ? l->why : "the cause is not known", 23, p->width);
         add_style(out, STYLE_PLAIN);
         buf_add(out, "\n");
     }

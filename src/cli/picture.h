@@ -19,16 +19,16 @@
 enum picture_sort { SORT_DEVICE, SORT_SHARE, SORT_MEMORY, SORT_NAME };
 
 struct picture {
-    const char *node;       /* "host, agent 0.1.0, broker 0.1.0" */
-    const char *clock;      /* right end of the first line */
-    const char *trouble;    /* NULL, or why what is shown is old */
+    const char *node;    /* "host, agent 0.1.0, broker 0.1.0" */
+    const char *clock;   /* right end of the first line */
+    const char *trouble; /* NULL, or why what is shown is old */
     const struct device *devices;
     size_t device_count;
     const struct lease *leases;
     size_t lease_count;
     enum picture_sort sort;
     bool utf8;
-    int width;              /* columns, at least 60 */
+    int width; /* columns, at least 60 */
 };
 
 void picture_draw(const struct picture *p, struct buf *out);

@@ -41,8 +41,11 @@ static void look_at_node(struct top *t)
     gethostname(host, sizeof host - 1);
     if (localtime_r(&now, &tm))
         strftime(t->clock, sizeof t->clock, "%H:%M:%S", &tm);
+    snprintf(t->node, sizeof t->node, "%s", host);
     if (fetch_json(t->cli, "/v1/node", &node, NULL) < 0)
         return;
+    if (text_of(node, "host"))
+        snprintf(host, sizeof host, "%s", text_of(node, "host"));
     const char *version = text_of(node, "version");
     const json_t *broker = json_object_get(node, "broker");
     const char *broker_version = text_of(broker, "version");

@@ -31,6 +31,11 @@ const char *lease_display_name(const struct lease *l)
     return l->name[0] ? l->name : "-";
 }
 
+uint64_t slice_over_bytes(const struct lease_slice *s)
+{
+    return s->mem_over_bytes == UNKNOWN_U64 ? 0 : s->mem_over_bytes;
+}
+
 static void add_bytes(struct table *t, uint64_t bytes)
 {
     char text[32];
@@ -65,7 +70,7 @@ void view_devices(struct cli *cli, const struct device *devices, size_t count)
         { "LENDABLE", true },
         { "LENT", true },
         { "USED", true },
-        { "COMPUTE LENT", true },
+        { "SHARE LENT", true },
         { "GRADE" },
         { "TENANTS" },
         { "BACKEND" },
@@ -87,7 +92,7 @@ void view_devices(struct cli *cli, const struct device *devices, size_t count)
         table_add(&t, STYLE_PLAIN, "%s %%", cli_format_permille(d->lent_permille, share));
         table_add(&t, STYLE_PLAIN, "%s", format_grades(&d->grades, text));
         table_add(&t, d->share_tenants ? STYLE_WARN : STYLE_PLAIN, "%s",
-                  d->share_tenants ? "shared (waived)" : "one at a time");
+                  d->share_tenants ? "many (waived)" : "one");
         table_add(&t, d->emulated ? STYLE_WARN : STYLE_PLAIN, "%s",
                   d->emulated ? "EMULATED" : d->backend);
         add_device_state(&t, d);
@@ -104,8 +109,7 @@ static void add_lease_state(struct table *t, const struct lease *l,
                             const struct lease_slice *s)
 {
     const char *more = s && s->stuck ? ", stuck" : s && s->late ? ", late" : "";
-    const char *over =
-        s && s->mem_over_bytes && s->mem_over_bytes != UNKNOWN_U64 ? ", over" : "";
+    const char *over = s && slice_over_bytes(s) ? ", over" : "";
     enum style style = *more || *over               ? STYLE_BAD
                        : l->state == LEASE_ACTIVE   ? STYLE_GOOD
                        : l->state == LEASE_RELEASED ? STYLE_DIM

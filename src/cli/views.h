@@ -17,6 +17,8 @@ void view_jobs(struct cli *cli, const struct lease *jobs, size_t count);
 const char *format_bytes(uint64_t bytes, char out[32]);
 /* One word where memory and time are held alike, else "memory/time". */
 const char *format_grades(const struct grades *g, char out[32]);
+/* Held above the limit after a shrink; 0 where nobody knows. */
+uint64_t slice_over_bytes(const struct lease_slice *s);
 /* The lease's name, or "-". */
 const char *lease_display_name(const struct lease *l);
 

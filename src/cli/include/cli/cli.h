@@ -110,6 +110,9 @@ struct cli {
 /* The whole program; returns the exit status. */
 int cli_main(int argc, char **argv);
 
+/* The same for a `cli` whose streams and what they can show are already set. */
+int cli_dispatch(struct cli *cli, int argc, char **argv);
+
 const struct cli_command *cli_find_command(const char *name);
 
 /*

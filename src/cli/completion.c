@@ -55,7 +55,10 @@ void cli_print_completion(FILE *out)
           "\"'$1'\""
           " == \"ps\") print $2 }'\n}\n"
           "_sluice() {\n  local cur=${COMP_WORDS[COMP_CWORD]} prev= cmd= i\n"
-          "  ((COMP_CWORD)) && prev=${COMP_WORDS[COMP_CWORD-1]}\n  local commands=\"",
+          "  ((COMP_CWORD)) && prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+          "  [[ $cur == = ]] && cur=\n"
+          "  [[ $prev == = ]] && prev=${COMP_WORDS[COMP_CWORD-2]}\n"
+          "  local commands=\"",
           out);
     for (const struct cli_command *c = cli_commands; c->name; c++)
         fprintf(out, "%s%s", c == cli_commands ? "" : " ", c->name);

@@ -26,8 +26,7 @@ static void check_client(const struct ledger *l, const struct client *c)
 {
     uint64_t reserved[PROTO_MAX_SLOTS] = { 0 };
     uint32_t count = 0;
-    EACH(r, &c->reservations, struct reservation, member)
-    {
+    EACH(r, &c->reservations, struct reservation, member) {
         require(r->client == c && r->slot < c->lease->slice_count,
                 "a reservation is its own");
         reserved[r->slot] += r->bytes;
@@ -46,8 +45,7 @@ static void check_client(const struct ledger *l, const struct client *c)
 static void check_share(const struct ledger *l, const struct share *s)
 {
     uint64_t committed = 0, reserved = 0;
-    EACH(c, &s->lease->clients, struct client, member)
-    {
+    EACH(c, &s->lease->clients, struct client, member) {
         committed += c->seat[s->index].committed_bytes;
         reserved += c->seat[s->index].reserved_bytes;
     }
@@ -67,8 +65,7 @@ static void check_device(const struct ledger *l, const struct device *d)
 {
     uint64_t used = 0, promised = 0;
     bool over = false;
-    EACH(s, &d->shares, struct share, member)
-    {
+    EACH(s, &d->shares, struct share, member) {
         check_share(l, s);
         used += share_used(s);
         promised += max_u64(share_used(s), s->mem_request);
@@ -88,7 +85,7 @@ void ledger_check(const struct ledger *l)
         if (!l->lease_number[i])
             continue;
         EACH(c, &l->lease[i].clients, struct client, member)
-        check_client(l, c);
+            check_client(l, c);
     }
     for (uint32_t i = 0; i < l->device_count; i++)
         if (l->device[i].present)

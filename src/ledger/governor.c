@@ -6,12 +6,26 @@
 
 /* ---- who ---------------------------------------------------------------- */
 
-/* Does `a` go before `b`?  Claims keep another device waiting; then what the
- * request promises, the higher priority first; then who is furthest behind. */
+/* Another device is kept for this lease, or busy with a kernel of it that may spin
+ * for its peer here.  That never takes what another lease was promised. */
+static bool is_awaited(const struct share *s)
+{
+    bool awaited = s->claims;
+    for (uint32_t i = 0; s->lease->slice_count > 1 && i < s->lease->slice_count; i++) {
+        const struct share *other = &s->lease->share[i];
+        awaited =
+            awaited || (other->holds && !other->kept && s->synced_ns >= other->deadline_ns);
+    }
+    return awaited && account_has_promise(s);
+}
+
+/* Does `a` go before `b`?  First who is awaited elsewhere, then what the request
+ * promises, the higher priority first, then who is furthest behind. */
 static bool goes_before(const struct share *a, const struct share *b)
 {
-    if (a->claims != b->claims)
-        return a->claims;
+    bool awaited = is_awaited(a);
+    if (awaited != is_awaited(b))
+        return awaited;
     if (share_is_besteffort(a) != share_is_besteffort(b))
         return share_is_besteffort(b);
     bool promise = account_has_promise(a);
@@ -26,16 +40,15 @@ static struct share *pick(struct device *d)
 {
     struct share *best = NULL;
     EACH(s, &d->waiting, struct share, queue)
-    if (s->in_contest && (!best || goes_before(s, best)))
-        best = s;
+        if (s->in_contest && (!best || goes_before(s, best)))
+            best = s;
     return best;
 }
 
 /* Bring the waiting shares up to date and see which of them may be served. */
 static void update_contest(struct device *d, uint64_t now_ns)
 {
-    EACH(s, &d->waiting, struct share, queue)
-    {
+    EACH(s, &d->waiting, struct share, queue) {
         account_sync(s, now_ns);
         bool eligible = account_eligible(s);
         if (eligible && !s->in_contest) {
@@ -49,18 +62,18 @@ static void update_contest(struct device *d, uint64_t now_ns)
 /* ---- how long ------------------------------------------------------------ */
 
 struct contest {
-    bool any;        /* somebody waits */
-    bool rival;      /* ... for whom this holder's turn must end */
-    bool fresh;      /* ... and who was not there at the last look */
-    bool stronger;   /* ... and must be served at once */
-    uint32_t weight; /* the smallest of holder and rivals */
+    bool any;          /* somebody waits */
+    bool rival;        /* ... for whom this holder's turn must end */
+    bool fresh;        /* ... and who was not there at the last look */
+    bool stronger;     /* ... and must be served at once */
+    uint32_t weight;   /* the smallest of holder and rivals */
+    uint32_t permille; /* the requests of them all */
 };
 
 static struct contest contest_of(const struct device *d, const struct share *holder)
 {
-    struct contest c = { .weight = share_weight(holder) };
-    EACH(s, &d->waiting, struct share, queue)
-    {
+    struct contest c = { .weight = share_weight(holder), .permille = holder->request };
+    EACH(s, &d->waiting, struct share, queue) {
         if (!s->in_contest)
             continue;
         c.any = true;
@@ -68,6 +81,7 @@ static struct contest contest_of(const struct device *d, const struct share *hol
             continue;
         c.rival = true;
         c.weight = min_u64(c.weight, share_weight(s));
+        c.permille += s->request;
         if (!s->fresh)
             continue;
         c.fresh = true;
@@ -76,6 +90,13 @@ static struct contest contest_of(const struct device *d, const struct share *hol
             (s->lease->priority > holder->lease->priority && account_has_promise(s));
     }
     return c;
+}
+
+/* Beside rivals that are promised the whole device nothing is borrowed; else what
+ * runs without a promise of its own is. */
+static bool is_on_promise(const struct share *s, const struct contest *c)
+{
+    return c->rival && (c->permille >= 1000 || account_has_promise(s));
 }
 
 static uint64_t base_turn(const struct share *s, const struct contest *c)
@@ -109,7 +130,7 @@ static uint64_t first_deadline(const struct share *s, const struct contest *c)
 static void clear_fresh(struct device *d)
 {
     EACH(s, &d->waiting, struct share, queue)
-    s->fresh = false;
+        s->fresh = false;
 }
 
 /* Somebody joined or left: rewrite the holder's deadline. */
@@ -129,11 +150,13 @@ static void restate(struct ledger *l, struct share *s, uint64_t now_ns)
     }
     if (c.rival != s->rivalled) {
         account_sync(s, now_ns);
-        s->on_promise = c.rival && account_has_promise(s);
+        s->on_promise = is_on_promise(s, &c);
     }
     s->rivalled = c.rival;
     s->restate = false;
     turn_set_terms(l, s, deadline, c.any, now_ns);
+    if (!c.rival && !list_empty(&s->wanting))
+        turn_fill(l, s, now_ns);
 }
 
 /* ---- beginning ------------------------------------------------------------ */
@@ -150,7 +173,7 @@ static void begin(struct ledger *l, struct share *s, uint64_t now_ns)
         c = contest_of(s->device, s);
     s->contended = c.any;
     s->rivalled = c.rival;
-    s->on_promise = c.rival && account_has_promise(s);
+    s->on_promise = is_on_promise(s, &c);
     s->restate = false;
     s->deadline_ns = first_deadline(s, &c);
     turn_begin(l, s, now_ns);
@@ -159,6 +182,27 @@ static void begin(struct ledger *l, struct share *s, uint64_t now_ns)
 static bool is_free(const struct device *d)
 {
     return d->concurrent || list_empty(&d->holders);
+}
+
+/* All devices that the lease wants, with one deadline. */
+static void begin_together(struct ledger *l, struct share *s, uint64_t now_ns)
+{
+    struct lease *lease = s->lease;
+    uint64_t deadline_ns = SLOT_OPEN;
+    bool begun[PROTO_MAX_SLOTS] = { false };
+    for (uint32_t i = 0; i < lease->slice_count; i++) {
+        struct share *other = &lease->share[i];
+        if (other != s && !other->waits && !other->kept)
+            continue;
+        other->device->dirty = true;
+        begin(l, other, now_ns);
+        begun[i] = true;
+        deadline_ns = min_u64(deadline_ns, other->deadline_ns);
+    }
+    for (uint32_t i = 0; i < lease->slice_count; i++)
+        if (begun[i])
+            turn_set_terms(l, &lease->share[i], deadline_ns, lease->share[i].contended,
+                           now_ns);
 }
 
 /* Turns of a lease on several devices begin together: a kernel of one spins until
@@ -180,21 +224,16 @@ static void start(struct ledger *l, struct share *s, uint64_t now_ns)
         s->kept = s->on_promise = true;
         s->deadline_ns = SLOT_OPEN;
     }
-    for (uint32_t i = 0; all_free && i < lease->slice_count; i++) {
-        struct share *other = &lease->share[i];
-        if (other == s || other->waits || other->kept) {
-            other->device->dirty = true;
-            begin(l, other, now_ns);
-        }
-    }
+    if (all_free)
+        begin_together(l, s, now_ns);
 }
 
 static void serve(struct ledger *l, struct device *d, uint64_t now_ns)
 {
     if (d->concurrent) {
         EACH(s, &d->waiting, struct share, queue)
-        if (s->in_contest)
-            start(l, s, now_ns);
+            if (s->in_contest)
+                start(l, s, now_ns);
         return;
     }
     if (list_empty(&d->holders)) {
@@ -214,16 +253,14 @@ static void serve(struct ledger *l, struct device *d, uint64_t now_ns)
 static uint64_t next_look(struct ledger *l, struct device *d, uint64_t now_ns)
 {
     uint64_t next = NEVER;
-    EACH(s, &d->holders, struct share, queue)
-    {
+    EACH(s, &d->holders, struct share, queue) {
         if (s->kept)
             continue;
         next = min_u64(next, s->look_ns);
         if (s->deadline_ns > now_ns)
             next = min_u64(next, s->deadline_ns);
     }
-    EACH(s, &d->waiting, struct share, queue)
-    {
+    EACH(s, &d->waiting, struct share, queue) {
         if (s->in_contest)
             continue;
         uint64_t pause = account_pause_ns(s); /* 0: a sibling is late */
@@ -235,8 +272,8 @@ static uint64_t next_look(struct ledger *l, struct device *d, uint64_t now_ns)
 static void look_at_holders(struct ledger *l, struct device *d, uint64_t now_ns)
 {
     EACH(s, &d->holders, struct share, queue)
-    if (!s->kept && (now_ns >= s->look_ns || now_ns >= s->deadline_ns))
-        turn_look(l, s, now_ns);
+        if (!s->kept && (now_ns >= s->look_ns || now_ns >= s->deadline_ns))
+            turn_look(l, s, now_ns);
 }
 
 static uint64_t run_device(struct ledger *l, struct device *d, uint64_t now_ns)
@@ -246,19 +283,19 @@ static uint64_t run_device(struct ledger *l, struct device *d, uint64_t now_ns)
     account_advance(d, now_ns);
     look_at_holders(l, d, now_ns);
     EACH(s, &d->lates, struct share, queue)
-    late_next = min_u64(late_next, turn_look_late(l, s, now_ns));
+        late_next = min_u64(late_next, turn_look_late(l, s, now_ns));
 
     update_contest(d, now_ns);
     serve(l, d, now_ns);
     EACH(s, &d->holders, struct share, queue)
-    if (!s->kept)
-        restate(l, s, now_ns);
+        if (!s->kept)
+            restate(l, s, now_ns);
     clear_fresh(d);
 
     /* a drain or a deadline may be due at this very moment */
     EACH(s, &d->holders, struct share, queue)
-    if (!s->kept && now_ns >= s->look_ns)
-        d->dirty = true;
+        if (!s->kept && now_ns >= s->look_ns)
+            d->dirty = true;
     return min_u64(next_look(l, d, now_ns), late_next);
 }
 

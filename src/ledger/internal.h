@@ -28,6 +28,7 @@
 #define TICK_NS         (20 * NS_PER_MS) /* how often one that is alone is looked at */
 #define FLIGHT_NS       (2 * NS_PER_MS)
 #define FLIGHT_ITEMS    2u
+#define ACTIVE_MEMBERS  8u /* processes that hold a contended turn at once */
 #define LATE_NS         (50 * NS_PER_MS)
 #define REST_NS         NS_PER_S /* the longest predicted rest believed */
 #define MAX_KERNEL_NS   (10 * NS_PER_S)
@@ -90,10 +91,12 @@ struct seat {
     bool idle;           /* had nothing in flight when last looked at */
     bool wants_after;    /* asked while late */
     uint32_t idle_ticks; /* looks in a row at which it was idle, while alone */
+    uint32_t unused;     /* turns in a row in which it submitted nothing */
     uint64_t looked_ns;  /* the last look */
     uint64_t idle_ns;    /* since when it is idle, as far as we believe it */
     uint64_t submitted;  /* the page's count at the last look */
     uint64_t submitted_at_grant;
+    uint64_t back_ns; /* seen to be given back, the message is on its way; or 0 */
     uint64_t committed_bytes, reserved_bytes;
 };
 
@@ -151,7 +154,7 @@ struct share {
     bool claims;     /* its sibling is kept: next here, whoever else waits */
     bool contended;  /* somebody waits */
     bool rivalled;   /* somebody waits for whom the turn must end */
-    bool on_promise; /* has rivals and its request gave it the turn: charged to that */
+    bool on_promise; /* the turn is charged to the request: it is not borrowed time */
     bool restate;    /* its terms must be said anew: turn began or limits changed */
     bool stuck;
     uint64_t begin_ns, deadline_ns, contended_ns;
@@ -274,6 +277,8 @@ void seat_retire(struct ledger *l, struct seat *seat, uint64_t now_ns);
  * under the terms already in the share. */
 void turn_hold(struct ledger *l, struct share *s, uint64_t now_ns);
 void turn_begin(struct ledger *l, struct share *s, uint64_t now_ns);
+/* Grant to seats that want, while the turn runs and has places. */
+void turn_fill(struct ledger *l, struct share *s, uint64_t now_ns);
 void turn_end(struct ledger *l, struct share *s, uint64_t now_ns);
 /* Look at the holder's seats; may end the turn; sets s->look_ns. */
 void turn_look(struct ledger *l, struct share *s, uint64_t now_ns);

@@ -44,7 +44,7 @@ static void publish_one(struct share *s, struct seat *seat)
 void memory_publish(struct ledger *l, struct share *s)
 {
     EACH(c, &s->lease->clients, struct client, member)
-    publish_one(s, &c->seat[s->index]);
+        publish_one(s, &c->seat[s->index]);
     s->unpublished = false;
     s->published_ns = l->now_ns;
 }
@@ -58,8 +58,8 @@ uint64_t memory_publish_due(struct ledger *l)
         if (!l->device[i].present)
             continue;
         EACH(s, &l->device[i].shares, struct share, member)
-        if (s->unpublished)
-            memory_publish(l, s);
+            if (s->unpublished)
+                memory_publish(l, s);
     }
     return NEVER;
 }
@@ -110,7 +110,7 @@ static void reservation_drop(struct ledger *l, struct reservation *r)
 void memory_leave(struct ledger *l, struct client *c)
 {
     EACH(r, &c->reservations, struct reservation, member)
-    reservation_drop(l, r);
+        reservation_drop(l, r);
     for (uint32_t i = 0; i < c->lease->slice_count; i++)
         memory_adjust(l, &c->seat[i], 0, 0);
 }

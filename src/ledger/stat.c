@@ -14,14 +14,14 @@ int ledger_stat_device(struct ledger *l, uint64_t cursor, struct proto_ctl *m,
     struct device *d = &l->device[cursor];
     account_advance(d, now_ns);
     EACH(s, &d->holders, struct share, queue)
-    account_sync(s, now_ns);
+        account_sync(s, now_ns);
     EACH(s, &d->lates, struct share, queue)
-    account_sync(s, now_ns);
+        account_sync(s, now_ns);
 
     m->device_stat.index = (uint32_t)cursor;
     m->device_stat.waiting = 0;
     EACH(s, &d->waiting, struct share, queue)
-    m->device_stat.waiting++;
+        m->device_stat.waiting++;
     m->device_stat.now_ns = now_ns;
     m->device_stat.deliverable_ns = d->deliverable_ns;
     m->device_stat.gap_ns = d->gap_ns;
@@ -63,8 +63,7 @@ static void add_counters(struct proto_slice_stat *out, const struct share *s)
     out->copies = s->gone_copies;
     out->ungated = s->gone_ungated;
     out->longest_ns = s->gone_longest_ns;
-    EACH(c, &s->lease->clients, struct client, member)
-    {
+    EACH(c, &s->lease->clients, struct client, member) {
         const struct proto_slot *slot = c->seat[s->index].slot;
         if (!slot)
             continue;
@@ -116,7 +115,7 @@ int ledger_stat_lease(struct ledger *l, uint64_t cursor, struct proto_ctl *m,
     m->lease_stat.clients = lease->client_count;
     m->lease_stat.suspects = 0;
     EACH(c, &lease->clients, struct client, member)
-    m->lease_stat.suspects += c->suspect;
+        m->lease_stat.suspects += c->suspect;
     m->lease_stat.mode = lease->mode;
     m->lease_stat.slice_count = lease->slice_count;
     m->lease_stat.granularity_ns = 0;

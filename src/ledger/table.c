@@ -148,8 +148,7 @@ static int slice_fits(const struct device *d, const struct proto_slice *want,
 {
     uint64_t before = 0, permille = want->request_permille, now_permille = 0;
     uint64_t after = want->mem_request_bytes;
-    EACH(s, &d->shares, struct share, member)
-    {
+    EACH(s, &d->shares, struct share, member) {
         bool self = have && s == &have->share[index];
         if (self) {
             before = max_u64(share_used(s), s->mem_request);
@@ -175,8 +174,8 @@ static bool spans_beside_another(const struct device *d, const struct lease *hav
     if (d->concurrent)
         return false;
     EACH(s, &d->shares, struct share, member)
-    if (s->lease != have && s->lease->slice_count > 1 && !s->lease->dropped)
-        return true;
+        if (s->lease != have && s->lease->slice_count > 1 && !s->lease->dropped)
+            return true;
     return false;
 }
 
@@ -290,8 +289,7 @@ int ledger_set_lease(struct ledger *l, const struct ledger_lease *want,
         if (over_bytes)
             over_bytes[i] = sub_sat_u64(share_used(s), s->mem_limit);
     }
-    EACH(c, &lease->clients, struct client, member)
-    {
+    EACH(c, &lease->clients, struct client, member) {
         client_write_limits(c);
         if (c->page)
             atomic_fetch_add(&c->page->limits_epoch, 1);
@@ -312,7 +310,7 @@ int ledger_drop_lease(struct ledger *l, uint64_t number, uint64_t epoch, uint64_
     for (uint32_t i = 0; i < lease->slice_count; i++) {
         struct share *s = &lease->share[i];
         EACH(seat, &s->wanting, struct seat, member)
-        seat_retire(l, seat, l->now_ns);
+            seat_retire(l, seat, l->now_ns);
         memory_set_limits(l, s, 0, s->mem_limit);
         s->device->dirty = true;
         if (s->holds)
@@ -399,9 +397,11 @@ void ledger_suspect(struct ledger *l, uint32_t client, uint64_t now_ns)
         return;
     l->now_ns = max_u64(l->now_ns, now_ns);
     c->suspect = true;
-    for (uint32_t i = 0; i < c->lease->slice_count; i++)
+    for (uint32_t i = 0; i < c->lease->slice_count; i++) {
         if (c->seat[i].state != SEAT_LATE)
             seat_retire(l, &c->seat[i], l->now_ns);
+        c->seat[i].wants_after = false;
+    }
 }
 
 static void keep_counters(struct client *c)

@@ -8,6 +8,9 @@
  */
 #include "internal.h"
 
+/* Where turns are shorter than tau, one that never submits would stand for ever. */
+#define UNUSED_TURNS 8
+
 static uint32_t slot_state(const struct seat *seat)
 {
     return atomic_load_explicit(&seat->slot->state, memory_order_acquire);
@@ -22,6 +25,7 @@ void seat_init(struct seat *seat, struct client *c, struct share *s,
     seat->slot = slot;
     seat->state = SEAT_IDLE;
     seat->wants_after = false;
+    seat->unused = 0;
 }
 
 /* ---- waiting ----------------------------------------------------------- */
@@ -88,7 +92,7 @@ static void bound_members(struct share *s, uint32_t count)
         return;
     s->bound_members = members;
     EACH(seat, &s->granted, struct seat, member)
-    seat_write_bounds(s, seat);
+        seat_write_bounds(s, seat);
 }
 
 static void seat_grant(struct ledger *l, struct seat *seat, uint64_t now_ns)
@@ -101,6 +105,7 @@ static void seat_grant(struct ledger *l, struct seat *seat, uint64_t now_ns)
     seat->idle = true;
     seat->idle_ns = seat->looked_ns = now_ns;
     seat->idle_ticks = 0;
+    seat->back_ns = 0;
     seat->submitted = atomic_load_explicit(&seat->slot->submitted, memory_order_relaxed);
     seat->submitted_at_grant = seat->submitted;
 
@@ -128,18 +133,39 @@ void turn_hold(struct ledger *l, struct share *s, uint64_t now_ns)
     *vt = max_u64(*vt, s->vt);
 }
 
+/* Each active process may have one batch in flight whatever its length, so their
+ * number bounds what a rival waits for. */
+static bool has_place(const struct share *s)
+{
+    return !s->rivalled || s->granted_count < ACTIVE_MEMBERS;
+}
+
+void turn_fill(struct ledger *l, struct share *s, uint64_t now_ns)
+{
+    if (!s->holds || s->kept || now_ns >= s->deadline_ns)
+        return;
+    EACH(seat, &s->wanting, struct seat, member) {
+        if (!has_place(s))
+            return;
+        seat_grant(l, seat, now_ns);
+        if (round_up_members(s->granted_count) > s->bound_members)
+            bound_members(s, s->granted_count);
+    }
+}
+
 void turn_begin(struct ledger *l, struct share *s, uint64_t now_ns)
 {
     uint32_t count = 0;
     EACH(seat, &s->wanting, struct seat, member)
-    count++;
+        count++;
+    if (s->rivalled)
+        count = min_u64(count, ACTIVE_MEMBERS);
     s->kept = false;
     s->turns++;
     s->busy_ns = now_ns;
     s->look_ns = now_ns + (s->contended ? TAU_NS : TICK_NS);
     s->bound_members = round_up_members(count);
-    EACH(seat, &s->wanting, struct seat, member)
-    seat_grant(l, seat, now_ns);
+    turn_fill(l, s, now_ns);
 }
 
 void turn_set_terms(struct ledger *l, struct share *s, uint64_t deadline_ns, bool contended,
@@ -155,8 +181,7 @@ void turn_set_terms(struct ledger *l, struct share *s, uint64_t deadline_ns, boo
         s->look_ns = now_ns;
     s->deadline_ns = deadline_ns;
     s->contended = contended;
-    EACH(seat, &s->granted, struct seat, member)
-    {
+    EACH(seat, &s->granted, struct seat, member) {
         seat_write_terms(s, seat);
         client_wake(l, seat->client);
     }
@@ -253,48 +278,66 @@ static bool seat_is_idle_for_tau(const struct seat *seat, uint64_t now_ns)
     return seat->idle && now_ns - seat->idle_ns >= TAU_NS;
 }
 
-/* The deadline has passed: those that drained lose the turn now.  Who worked in
- * this turn and was between two launches is still wanting: a standing request. */
-static void take_drained(struct ledger *l, struct share *s, uint64_t now_ns)
+/* A drained seat whose turn ends is between two launches, or had no time to see
+ * that it was granted: its request stands, unless it has been idle for long. */
+static bool seat_stands(struct seat *seat, uint64_t now_ns)
 {
-    EACH(seat, &s->granted, struct seat, member)
-    {
-        if (!seat->idle || !seat_take(l, seat))
-            continue;
-        bool standing = seat->submitted != seat->submitted_at_grant &&
-                        !seat_is_idle_for_tau(seat, now_ns) && !s->lease->dropped;
-        bool last = s->granted_count == 1;
-        if (standing && !last) {
-            list_remove(&seat->member);
-            s->granted_count--;
+    bool used = seat->submitted != seat->submitted_at_grant;
+    seat->unused = used ? 0 : seat->unused + 1;
+    return seat->unused <= UNUSED_TURNS && !seat_is_idle_for_tau(seat, now_ns) &&
+           !seat->share->lease->dropped;
+}
+
+/* Take the turn of a drained seat; it goes on wanting where its request stands. */
+static void seat_interrupt(struct ledger *l, struct seat *seat, uint64_t now_ns)
+{
+    if (!seat->idle || !seat_take(l, seat))
+        return;
+    struct share *s = seat->share;
+    bool stands = seat_stands(seat, now_ns);
+    if (stands && s->granted_count > 1) {
+        list_remove(&seat->member);
+        s->granted_count--;
+        seat_want(seat, now_ns);
+    } else {
+        seat_drop(l, seat, now_ns);
+        if (stands)
             seat_want(seat, now_ns);
-        } else {
-            seat_drop(l, seat, now_ns);
-            if (standing)
-                seat_want(seat, now_ns);
-        }
     }
 }
 
-/* When the wait for what is in flight ends: after what the front predicted, which
- * is believed for a second, and 50 ms. */
+/* More processes than places: who is between two launches makes room for who waits. */
+static void rotate(struct ledger *l, struct share *s, uint64_t now_ns)
+{
+    if (list_empty(&s->wanting) || now_ns >= s->deadline_ns)
+        return;
+    uint32_t places = s->granted_count;
+    EACH(seat, &s->granted, struct seat, member)
+        if (!has_place(s) && places-- > 0) {
+            seat_interrupt(l, seat, now_ns);
+            turn_fill(l, s, now_ns);
+        }
+    turn_fill(l, s, now_ns);
+    s->look_ns = min_u64(s->look_ns, now_ns + TAU_NS);
+}
+
+/* When the wait for what is in flight ends: after what the fronts predicted – each
+ * knows only its own, so that is the sum –, which is believed for a second, and 50 ms. */
 static uint64_t late_at(const struct share *s)
 {
-    uint64_t from = max_u64(s->deadline_ns, s->contended_ns), until = from;
-    EACH(seat, &s->granted, struct seat, member)
-    {
+    uint64_t from = max_u64(s->deadline_ns, s->contended_ns), rest = 0;
+    EACH(seat, &s->granted, struct seat, member) {
         uint64_t said =
             atomic_load_explicit(&seat->slot->predicted_end_ns, memory_order_relaxed);
-        until = max_u64(until, min_u64(said, from + REST_NS));
+        rest += min_u64(sub_sat_u64(said, from), REST_NS);
     }
-    return until + LATE_NS;
+    return from + min_u64(rest, REST_NS) + LATE_NS;
 }
 
 /* Go on without those that did not finish. */
 static void pass_over(struct ledger *l, struct share *s, uint64_t now_ns)
 {
-    EACH(seat, &s->granted, struct seat, member)
-    {
+    EACH(seat, &s->granted, struct seat, member) {
         list_remove(&seat->member);
         s->granted_count--;
         if (SLOT_FLIGHT(atomic_exchange(&seat->slot->state, SLOT_NONE)) > 0) {
@@ -315,7 +358,8 @@ static uint64_t max_kernel_ns(const struct share *s)
 
 static void look_past_deadline(struct ledger *l, struct share *s, uint64_t now_ns)
 {
-    take_drained(l, s, now_ns);
+    EACH(seat, &s->granted, struct seat, member)
+        seat_interrupt(l, seat, now_ns);
     if (!s->holds)
         return;
     s->look_ns = now_ns + TAU_NS;
@@ -329,26 +373,39 @@ static void look_past_deadline(struct ledger *l, struct share *s, uint64_t now_n
         s->look_ns = min_u64(s->look_ns, late_ns);
 }
 
+/* Is something of the lease in flight on another of its devices? */
+static bool works_elsewhere(const struct share *s)
+{
+    for (uint32_t i = 0; i < s->lease->slice_count; i++) {
+        const struct share *other = &s->lease->share[i];
+        if (other == s)
+            continue;
+        EACH(seat, &other->granted, struct seat, member)
+            if (SLOT_FLIGHT(slot_state(seat)) > 0)
+                return true;
+    }
+    return false;
+}
+
 /* A drain does not end a turn at once: a program that launches, waits and
  * launches again would starve. */
 static void look_contended(struct ledger *l, struct share *s, uint64_t now_ns)
 {
     uint64_t idle_ns = 0;
     bool all_idle = true;
-    EACH(seat, &s->granted, struct seat, member)
-    {
+    EACH(seat, &s->granted, struct seat, member) {
         all_idle = all_idle && seat->idle;
         idle_ns = max_u64(idle_ns, seat->idle_ns);
     }
-    if (!all_idle) {
+    if (!all_idle || works_elsewhere(s)) {
         s->look_ns = now_ns + TAU_NS;
     } else if (now_ns - idle_ns < TAU_NS) {
         s->look_ns = idle_ns + TAU_NS;
     } else {
         s->look_ns = now_ns + TAU_NS;
         EACH(seat, &s->granted, struct seat, member)
-        if (seat_take(l, seat))
-            seat_drop(l, seat, now_ns);
+            if (seat_take(l, seat))
+                seat_drop(l, seat, now_ns);
     }
 }
 
@@ -356,8 +413,7 @@ static void look_contended(struct ledger *l, struct share *s, uint64_t now_ns)
 static void look_alone(struct ledger *l, struct share *s, uint64_t now_ns)
 {
     s->look_ns = now_ns + TICK_NS;
-    EACH(seat, &s->granted, struct seat, member)
-    {
+    EACH(seat, &s->granted, struct seat, member) {
         if (seat->idle_ticks < 2 || !seat_take(l, seat))
             continue;
         if (s->granted_count == 1) {
@@ -368,15 +424,30 @@ static void look_alone(struct ledger *l, struct share *s, uint64_t now_ns)
     }
 }
 
+/* It gave the turn back and its message is on the way: wait for that, since it
+ * says whether more is wanted.  Without it the other lease would be seen waiting
+ * alone at every deadline, and any pair of weights would become 50/50. */
+static void look_given_back(struct ledger *l, struct seat *seat, uint64_t now_ns)
+{
+    seat->idle = false;
+    seat->idle_ticks = 0;
+    if (!seat->back_ns)
+        seat->back_ns = now_ns;
+    else if (now_ns - seat->back_ns >= TAU_NS)
+        seat_drop(l, seat, now_ns);
+}
+
 void turn_look(struct ledger *l, struct share *s, uint64_t now_ns)
 {
-    EACH(seat, &s->granted, struct seat, member)
-    {
+    bool given_back = false;
+    EACH(seat, &s->granted, struct seat, member) {
         uint32_t state = slot_state(seat);
-        if (state & SLOT_HELD)
+        if (state & SLOT_HELD) {
             seat_look(seat, state, now_ns);
-        else
-            seat_drop(l, seat, now_ns); /* gave it back; the message follows */
+        } else {
+            given_back = true;
+            look_given_back(l, seat, now_ns);
+        }
     }
     if (!s->holds)
         return;
@@ -386,14 +457,18 @@ void turn_look(struct ledger *l, struct share *s, uint64_t now_ns)
         look_contended(l, s, now_ns);
     else
         look_alone(l, s, now_ns);
-    if (s->holds && round_up_members(s->granted_count) * 2 <= s->bound_members)
+    if (!s->holds)
+        return;
+    if (given_back)
+        s->look_ns = min_u64(s->look_ns, now_ns + TAU_NS);
+    rotate(l, s, now_ns);
+    if (round_up_members(s->granted_count) * 2 <= s->bound_members)
         bound_members(s, s->granted_count);
 }
 
 uint64_t turn_look_late(struct ledger *l, struct share *s, uint64_t now_ns)
 {
-    EACH(seat, &s->late, struct seat, member)
-    {
+    EACH(seat, &s->late, struct seat, member) {
         uint64_t done = atomic_load_explicit(&seat->slot->completed, memory_order_acquire);
         uint64_t all = atomic_load_explicit(&seat->slot->submitted, memory_order_relaxed);
         if (done != all)
@@ -421,13 +496,34 @@ static struct seat *seat_asking(struct ledger *l, uint32_t client, uint32_t slot
     return seat;
 }
 
+/* The turn runs: a seat that asks has it at once, where there is a place. */
+static void seat_serve(struct ledger *l, struct seat *seat, uint64_t now_ns)
+{
+    struct share *s = seat->share;
+    if (seat->state == SEAT_WANTS && s->holds && !s->kept)
+        turn_fill(l, s, now_ns);
+}
+
+/* A process that waits for one of its devices will want the others it uses: turns
+ * of a spanning lease begin together. */
+static void want_siblings(struct ledger *l, struct seat *seat, uint64_t now_ns)
+{
+    for (uint32_t i = 0; i < seat->share->lease->slice_count; i++) {
+        struct seat *other = &seat->client->seat[i];
+        if (other->state != SEAT_IDLE ||
+            atomic_load_explicit(&other->slot->submitted, memory_order_relaxed) == 0)
+            continue;
+        seat_want(other, now_ns);
+        seat_serve(l, other, now_ns);
+    }
+}
+
 void ledger_want(struct ledger *l, uint32_t client, uint32_t slot, uint64_t now_ns)
 {
     struct seat *seat = seat_asking(l, client, slot, now_ns);
     if (!seat)
         return;
-    struct share *s = seat->share;
-
+    seat->unused = 0;
     if (seat->state == SEAT_LATE) {
         seat->wants_after = true;
         return;
@@ -439,11 +535,9 @@ void ledger_want(struct ledger *l, uint32_t client, uint32_t slot, uint64_t now_
     }
     if (seat->state == SEAT_IDLE)
         seat_want(seat, now_ns);
-    if (s->holds && !s->kept && now_ns < s->deadline_ns) {
-        seat_grant(l, seat, now_ns);
-        if (round_up_members(s->granted_count) > s->bound_members)
-            bound_members(s, s->granted_count);
-    }
+    seat_serve(l, seat, now_ns);
+    if (seat->state == SEAT_WANTS)
+        want_siblings(l, seat, now_ns);
 }
 
 void ledger_release(struct ledger *l, uint32_t client, uint32_t slot, bool more,

@@ -35,8 +35,10 @@ struct sim_process {
     uint32_t flight[PROTO_MAX_SLOTS];    /* all commands, of whatever turn */
     uint64_t flight_ns[PROTO_MAX_SLOTS];
     bool asked[PROTO_MAX_SLOTS];
-    bool has[PROTO_MAX_SLOTS]; /* collective: this slot's part is submitted */
+    uint32_t asked_grants[PROTO_MAX_SLOTS]; /* a turn may come and go before we see it */
+    bool has[PROTO_MAX_SLOTS];              /* collective: this slot's part is submitted */
     struct command *ring[PROTO_MAX_SLOTS];
+    struct command *hung;
     uint64_t asked_ns[PROTO_MAX_SLOTS], longest_wait_ns;
     uint64_t submitted, completed, busy_ns, messages, awake_ns;
 };
@@ -178,6 +180,11 @@ static void dev_kick(struct sim *s, struct sim_dev *d)
 
 static void dev_submit(struct sim *s, struct sim_dev *d, struct command *c)
 {
+    if (c->cost_ns >= SIM_HANGS) { /* spins on its own; what others do is still seen */
+        c->next = c->process->hung;
+        c->process->hung = c;
+        return;
+    }
     c->next = NULL;
     if (d->head)
         d->tail->next = c;
@@ -217,6 +224,13 @@ static bool gives_back(struct sim *s, struct sim_process *p, uint32_t slot)
     return true;
 }
 
+static void note_asked(struct sim *s, struct sim_process *p, uint32_t slot)
+{
+    p->asked[slot] = true;
+    p->asked_ns[slot] = s->now_ns;
+    p->asked_grants[slot] = atomic_load(&p->page.slot[slot].grants);
+}
+
 /* May this slot take one more command now?  Asks, gives back or waits if not. */
 static bool gate(struct sim *s, struct sim_process *p, uint32_t slot)
 {
@@ -224,11 +238,13 @@ static bool gate(struct sim *s, struct sim_process *p, uint32_t slot)
     uint32_t state = atomic_load(&page->state);
 
     if (!(state & SLOT_HELD)) {
-        if (!p->asked[slot]) {
-            p->asked[slot] = true;
-            p->asked_ns[slot] = s->now_ns;
-            send(s, p, slot, EV_WANT);
-        }
+        bool again = p->asked[slot] && p->asked_grants[slot] != atomic_load(&page->grants);
+        if (!p->asked[slot])
+            note_asked(s, p, slot);
+        else if (!again)
+            return false;
+        p->asked_grants[slot] = atomic_load(&page->grants);
+        send(s, p, slot, EV_WANT);
         return false;
     }
     if (p->asked[slot]) {
@@ -237,8 +253,7 @@ static bool gate(struct sim *s, struct sim_process *p, uint32_t slot)
     }
     if (s->now_ns >= atomic_load(&page->deadline_ns) && !p->program.liar) {
         if (SLOT_FLIGHT(state) == 0 && gives_back(s, p, slot)) {
-            p->asked[slot] = true;
-            p->asked_ns[slot] = s->now_ns;
+            note_asked(s, p, slot);
             send(s, p, slot, EV_RELEASE_MORE);
         }
         return false;
@@ -262,7 +277,9 @@ static struct command *submit(struct sim *s, struct sim_process *p, uint32_t slo
     atomic_fetch_add(&page->submitted, 1);
     atomic_fetch_add(&page->kernels, 1);
     uint64_t end = max_u64(s->now_ns, atomic_load(&page->predicted_end_ns)) + c->cost_ns;
-    if (c->cost_ns < NS_PER_S) /* else nobody predicted it */
+    if (p->program.liar)
+        atomic_store(&page->predicted_end_ns, UINT64_MAX);
+    else if (c->cost_ns < NS_PER_S) /* else nobody predicted it */
         atomic_store(&page->predicted_end_ns, end);
     return c;
 }
@@ -320,6 +337,10 @@ static void completed(struct sim *s, struct command *c)
 {
     struct sim_process *p = c->process;
     uint32_t slot = c->slot;
+    if (p->stopped && p->alive) { /* its threads do not run */
+        post(s, s->now_ns + NS_PER_MS, EV_CALLBACK, c, slot);
+        return;
+    }
     struct proto_slot *page = &p->page.slot[slot];
     uint32_t state = atomic_load(&page->state);
     bool mine = c->grants == atomic_load(&page->grants);
@@ -345,14 +366,10 @@ static void completed(struct sim *s, struct command *c)
         if (state == (SLOT_HELD | 1) && s->now_ns >= atomic_load(&page->deadline_ns) &&
             gives_back(s, p, slot)) {
             send(s, p, slot, p->program.count && !p->ready ? EV_RELEASE : EV_RELEASE_MORE);
-            if (p->ready) {
-                p->asked[slot] = true;
-                p->asked_ns[slot] = s->now_ns;
-            }
+            if (p->ready)
+                note_asked(s, p, slot);
         }
     }
-    if (p->stopped)
-        return;
     uint32_t in_flight = 0;
     for (uint32_t i = 0; i < p->slot_count; i++)
         in_flight += p->flight[i];
@@ -400,10 +417,7 @@ static void handle(struct sim *s, struct event *e)
         work(s, p);
         return;
     case EV_WAKE:
-        if (p->stopped)
-            p->woken = true;
-        else
-            work(s, p);
+        work(s, p);
         return;
     case EV_WANT:
         if (p->alive)
@@ -463,8 +477,13 @@ void sim_destroy(struct sim *s)
         next = c->next;
         free(c);
     }
-    for (uint32_t i = 0; i < s->process_count; i++)
+    for (uint32_t i = 0; i < s->process_count; i++) {
+        for (struct command *c = s->process[i]->hung, *next; c; c = next) {
+            next = c->next;
+            free(c);
+        }
         free(s->process[i]);
+    }
     free(s->ledger);
     free(s->heap);
     free(s);
@@ -565,8 +584,6 @@ void sim_continue(struct sim *s, uint32_t client)
 {
     struct sim_process *p = s->process[client];
     p->stopped = false;
-    if (!p->ready && p->flight[0] == 0)
-        next_batch(s, p);
     work(s, p);
 }
 

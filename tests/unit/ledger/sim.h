@@ -15,6 +15,7 @@
 #define SIM_MAX_PROCS   2048
 #define SIM_MAX_SAMPLES 512
 #define SIM_MAX_LEASES  16
+#define SIM_HANGS       (1000 * NS_PER_S) /* a kernel of this length never ends */
 
 /* What a process does, for ever: `batch` commands of kernel_ns each, then (if
  * waits) it waits for the last of them, computes for host_ns, and again. */
@@ -27,7 +28,7 @@ struct sim_program {
     uint32_t count;    /* stop after this many commands; 0: never */
     bool collective;   /* one command on every device of the lease, which spin
                           until all run */
-    bool liar;         /* never gives back, says it idles, has no end */
+    bool liar;         /* never gives back, says that it is done, predicts no end */
 };
 
 struct sim;

@@ -57,6 +57,25 @@ static void check_error(const char *what, const char *pair, uint64_t lease, doub
         fail_msg("%s, %s, lease of %.0f permille", what, pair, promise);
 }
 
+/* Equal programs complete kernels in the proportion of their shares: what the
+ * ledger says was held is what the device did. */
+static void check_kernels(struct sim *s, const char *what, const char *pair,
+                          const double *promise, uint32_t count)
+{
+    double all = 0;
+    for (uint32_t i = 0; i < count; i++)
+        all += (double)sim_completed(s, i + 1);
+    for (uint32_t i = 0; i < count; i++) {
+        double got = (double)sim_completed(s, i + 1) * 1000 / all;
+        bool good = got > promise[i] - 10 && got < promise[i] + 10;
+        if (getenv("SHOW") || !good)
+            print_message("%-32s %-7s %4.0f: %7.2f permille of the kernels\n", what, pair,
+                          promise[i], got);
+        if (!good)
+            fail_msg("%s, %s: kernels", what, pair);
+    }
+}
+
 static void run_pair(size_t p, size_t q, enum proto_mode mode)
 {
     struct sim *s = sim_create((uint32_t)(p * 10 + q + 1));
@@ -78,6 +97,7 @@ static void run_pair(size_t p, size_t q, enum proto_mode mode)
     sim_measure(s, 80, leases, promise, count, error);
     for (uint32_t i = 0; i < count; i++)
         check_error(programs[p].label, pairs[q].label, leases[i], promise[i], &error[i]);
+    check_kernels(s, programs[p].label, pairs[q].label, promise, count);
     sim_destroy(s);
 }
 

@@ -91,11 +91,11 @@ static void answer(struct fake_broker *b, int fd, struct proto_msg *m, int pass_
 static void hello(struct fake_broker *b, int fd, struct proto_msg *m)
 {
     b->last_hello = *m;
+    atomic_fetch_add(&b->hellos, 1);
     if (atomic_load(&b->hello_code)) {
         m->kind = PROTO_REFUSED;
         m->code = atomic_load(&b->hello_code);
         answer(b, fd, m, -1);
-        atomic_fetch_add(&b->hellos, 1);
         return;
     }
     int memfd = memfd_create("fake-page", MFD_CLOEXEC);
@@ -119,7 +119,6 @@ static void hello(struct fake_broker *b, int fd, struct proto_msg *m)
     m->kind = PROTO_WELCOME;
     answer(b, fd, m, memfd);
     close(memfd);
-    atomic_fetch_add(&b->hellos, 1);
 }
 
 static void reserve(struct fake_broker *b, int fd, struct proto_msg *m)

@@ -114,11 +114,12 @@ void cost_learn(struct cost_entry *e, uint64_t ns)
     if (!e)
         return;
     learn_one(e, ns);
+    bool compiled = atomic_load_explicit(&e->samples, memory_order_relaxed) < 2;
     struct cost_entry *items = atomic_load_explicit(&e->by_items, memory_order_relaxed);
     struct cost_entry *top = atomic_load_explicit(&e->by_kernel, memory_order_relaxed);
-    if (items)
+    if (items && !(compiled && load(&items->ns)))
         learn_one(items, load(&e->ns));
-    if (top)
+    if (top && !(compiled && load(&top->ns)))
         learn_top(top, load(&e->ns));
 }
 

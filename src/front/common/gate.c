@@ -16,6 +16,8 @@ __thread char gate_self;
  * doubt on the prediction. */
 #define DOUBT_NS (300 * NS_PER_US)
 
+#define ALONE_TRIES 8
+
 static bool is_forked(const struct gate *g)
 {
     return link_forked(g->gates->link);
@@ -169,7 +171,7 @@ struct gate_batch *gate_enter_slow(struct gate_queue *q, struct cost_entry *e,
         return NULL;
     gate_watch_start(g->gates);
     struct gate_command c = gate_command(e, kind);
-    struct gate_ask ask = { .cost_ns = c.cost_ns, .unseen = c.cost_ns == 0 };
+    struct gate_ask ask = { .cost_ns = c.cost_ns, .alone = c.cost_ns ? 0 : ALONE_TRIES };
     struct gate_after after = { 0 };
     struct gate_batch *b = NULL;
     struct gate_go go;
@@ -260,7 +262,7 @@ void gate_unsensed(struct gate_batch *b)
         return;
     pthread_mutex_lock(&g->lock);
     if (b->state == BATCH_SENSED)
-        b->state = BATCH_UNSENSED;
+        gate_set_unsensed(g, b);
     pthread_mutex_unlock(&g->lock);
     gate_watch_kick(g->gates);
 }

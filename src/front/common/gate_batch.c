@@ -34,10 +34,15 @@ struct gate_command gate_command(struct cost_entry *e, enum gate_kind kind)
     };
 }
 
+/* A kernel never seen complete may be compiled first (PoCL: 48..58 ms between
+ * submit and start), and the broker shall not pass over us for that. */
+#define FRESH_NS (100 * NS_PER_MS)
+
 static void publish_end(struct gate *g, uint64_t now)
 {
     struct proto_slot *s = atomic_load_explicit(&g->slot, relaxed);
-    atomic_store_explicit(&s->predicted_end_ns, now + g->flight_ns, relaxed);
+    uint64_t end = now + g->flight_ns + (g->fresh_items ? FRESH_NS : 0);
+    atomic_store_explicit(&s->predicted_end_ns, end, relaxed);
 }
 
 /* ---- opening ----------------------------------------------------------- */
@@ -74,6 +79,12 @@ static void set_word(struct gate_queue *q, struct gate_batch *b,
     atomic_store_explicit(&q->word, word, memory_order_seq_cst);
 }
 
+static void set_fresh(struct gate *g, struct gate_batch *b, const struct gate_command *c)
+{
+    b->fresh = c->never_sensed;
+    g->fresh_items += b->fresh;
+}
+
 /* `submitted` and `completed` are equal when nothing is in flight: that is how the
  * broker knows that a process it passed over is done.  Ungated ones are in neither. */
 static void count_commands(struct gate *g, const struct gate_batch *b, uint32_t already)
@@ -106,6 +117,7 @@ struct gate_batch *gate_open_batch(struct gate *g, struct gate_queue *q,
         b->copies = c->kind == GATE_COPY;
         b->closed_ns = go->now_ns;
         b->part[0] = b->closer = c->entry;
+        set_fresh(g, b, c);
         if (q)
             q->entered++;
         count_commands(g, b, 0);
@@ -143,6 +155,7 @@ struct gate_batch *gate_close_batch(struct gate *g, struct gate_queue *q,
         b->copies += closer->kind == GATE_COPY;
         b->closer = closer->entry;
         b->closer_unseen = closer->cost_ns == 0;
+        set_fresh(g, b, closer);
         q->entered++;
     }
     g->flight_ns = g->flight_ns - b->flight_ns + spent;
@@ -155,6 +168,12 @@ struct gate_batch *gate_close_batch(struct gate *g, struct gate_queue *q,
     return b;
 }
 
+void gate_set_unsensed(struct gate *g, struct gate_batch *b)
+{
+    b->state = BATCH_UNSENSED;
+    g->unsensed_items++;
+}
+
 void gate_finish_batch(struct gate *g, struct gate_batch *b, uint64_t now,
                        struct gate_after *after)
 {
@@ -163,6 +182,8 @@ void gate_finish_batch(struct gate *g, struct gate_batch *b, uint64_t now,
     bool freed = false;
     g->flight_items--;
     g->flight_ns -= b->flight_ns;
+    g->fresh_items -= b->fresh;
+    g->unsensed_items -= b->state == BATCH_UNSENSED;
     if (b->slot) {
         struct gate_after turn = { 0 };
         add(&b->slot->completed, b->commands);
@@ -241,6 +262,7 @@ void gate_mark_batch(struct gate *g, struct gate_batch *b)
 {
     struct gate_queue *q = b->queue;
     bool marked = false;
+    g->unsensed_items -= b->state == BATCH_UNSENSED;
     b->state = BATCH_SENSED;
     if (q) {
         q->pins++;

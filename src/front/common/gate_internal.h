@@ -30,7 +30,7 @@ void gate_after(struct gate *g, const struct gate_after *a);
 /* What a new batch asks for. */
 struct gate_ask {
     uint64_t cost_ns; /* predicted; 0: unknown */
-    bool unseen;      /* goes alone while someone else waits */
+    uint32_t alone;   /* unseen: wait so often for an empty device, if contended */
     bool nowait;      /* never mind deadline and bound */
 };
 
@@ -54,7 +54,7 @@ enum gate_verdict gate_try_turn(struct gate *g, const struct gate_ask *ask,
 
 /* One try; when it fails, sleep until it may be worth another and return false:
  * the caller looks at everything again, because g->lock was free meanwhile. */
-bool gate_wait_turn(struct gate *g, const struct gate_ask *ask, struct gate_go *go,
+bool gate_wait_turn(struct gate *g, struct gate_ask *ask, struct gate_go *go,
                     struct gate_after *after);
 
 /* The turn of this device ends at some time: others want it, or it is metered. */
@@ -92,6 +92,8 @@ struct gate_batch *gate_close_batch(struct gate *g, struct gate_queue *q,
                                     const struct gate_command *closer, uint64_t now_ns);
 /* Its sensed completion: what does it say about costs? */
 void gate_learn(struct gate *g, struct gate_batch *b, uint64_t now_ns);
+/* It is closed, but nothing will report its completion: a job for the thread. */
+void gate_set_unsensed(struct gate *g, struct gate_batch *b);
 /* No longer in flight. */
 void gate_finish_batch(struct gate *g, struct gate_batch *b, uint64_t now_ns,
                        struct gate_after *after);

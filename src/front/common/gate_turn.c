@@ -197,7 +197,7 @@ enum gate_verdict gate_try_turn(struct gate *g, const struct gate_ask *ask,
         if (!ask->nowait) {
             uint64_t cost = max_u64(ask->cost_ns, budget);
             if (!has_room(g, s, cost) ||
-                (ask->unseen && g->flight_items != 0 && gate_is_bounded(s)))
+                (ask->alone && g->flight_items != 0 && gate_is_bounded(s)))
                 return GATE_NO_ROOM;
         }
         if (!atomic_compare_exchange_strong(&s->state, &state, state + 1))
@@ -259,7 +259,7 @@ static void sleep_for_room(struct gate *g, struct gate_after *after)
     g->flight_waiters--;
 }
 
-bool gate_wait_turn(struct gate *g, const struct gate_ask *ask, struct gate_go *go,
+bool gate_wait_turn(struct gate *g, struct gate_ask *ask, struct gate_go *go,
                     struct gate_after *after)
 {
     enum gate_verdict v = gate_try_turn(g, ask, go, after);
@@ -267,5 +267,8 @@ bool gate_wait_turn(struct gate *g, const struct gate_ask *ask, struct gate_go *
         sleep_for_turn(g, go, after);
     else if (v == GATE_NO_ROOM)
         sleep_for_room(g, after);
+    /* Others that keep submitting must not starve an unseen kernel. */
+    if (v == GATE_NO_ROOM && ask->alone)
+        ask->alone--;
     return v == GATE_GO;
 }

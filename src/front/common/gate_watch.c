@@ -78,7 +78,7 @@ static uint64_t look_at_gate(struct gate *g, uint64_t now)
 
 static void mark_unsensed(struct gate *g)
 {
-    for (uint32_t i = 0; i < GATE_BATCHES; i++)
+    for (uint32_t i = 0; i < GATE_BATCHES && g->unsensed_items; i++)
         if (g->batch[i].state == BATCH_UNSENSED)
             gate_mark_batch(g, &g->batch[i]);
 }
@@ -161,7 +161,7 @@ static bool open_deferred(struct gates *gs, struct gate_deferred *d, uint64_t *r
 {
     struct gate *g = d->gate;
     struct gate_command c = gate_command(d->entry, d->kind);
-    struct gate_ask ask = { .cost_ns = c.cost_ns, .unseen = c.cost_ns == 0 };
+    struct gate_ask ask = { .cost_ns = c.cost_ns };
     struct gate_after after = { 0 };
     struct gate_batch *b = NULL;
     struct gate_go go;

@@ -405,6 +405,7 @@ static void many_deferred(void **state)
 {
     struct gate_deferred *d[GATE_DEFERRED];
     fake_grant(&b, 0, LATER);
+    atomic_store(&fake_slot(&b, 0)->flight_bound_ns, 0);
     for (uint32_t i = 0; i < GATE_DEFERRED; i++)
         assert_non_null(d[i] = gate_defer(&q, MS1, GATE_KERNEL, &opens));
     assert_null(gate_defer(&q, MS1, GATE_KERNEL, &opens));

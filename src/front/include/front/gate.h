@@ -127,6 +127,7 @@ struct gate_batch {
     uint32_t state;           /* enum batch_state */
     uint32_t commands, copies;
     uint64_t flight_ns; /* predicted, as counted in gate->flight_ns */
+    bool fresh;         /* a kernel never seen complete is in it */
     uint64_t opened_ns, closed_ns;
     struct cost_entry *part[GATE_PARTS];
     struct cost_entry *closer; /* its last command; NULL: a marker */
@@ -145,6 +146,8 @@ struct gate {
     uint32_t flight_waiters, turn_waiters;
     uint32_t flight_items;   /* batches in flight, of any turn */
     uint64_t flight_ns;      /* their predicted work */
+    uint32_t fresh_items;    /* of them with a kernel never seen complete */
+    uint32_t unsensed_items; /* of them the thread shall mark */
     uint64_t last_submit_ns; /* newest opening or closing of a batch */
     uint32_t deferred_ready; /* commands that the thread shall open */
     bool wanted;             /* a WANT or RELEASE(more) stands ... */

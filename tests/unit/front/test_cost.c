@@ -96,8 +96,10 @@ static void scaling(void **state)
         .name = label, .test_func = function \
     }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest rows[] = {
         cmocka_row("the exact key wins, then work items, then the kernel's maximum",
                    prediction_order),

@@ -204,8 +204,10 @@ static void forked(void **state)
     assert_false(link_forked(&l));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest rows[] = {
         row("a hello gets the page; the socket is high and close-on-exec", hello),
         row("no broker, no lease and another version are told apart", refusals),

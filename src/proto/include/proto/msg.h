@@ -57,7 +57,10 @@ struct proto_msg {
         struct {            /* HELLO */
             uint32_t resume;            /* 1: had a WELCOME before (broker restarted) */
             uint32_t slot_count;        /* with resume: declared bytes per slot follow */
-            uint64_t declared_bytes[PROTO_MAX_SLOTS];   /* compared, never believed */
+            /* What the broker had been told when the connection broke: compared with
+             * its record, never believed.  What changed since follows as FREE, or
+             * RESERVE and COMMIT; reservations of the old connection are void. */
+            uint64_t declared_bytes[PROTO_MAX_SLOTS];
         } hello;
         struct {            /* RESERVE, RESERVED, COMMIT, ABORT, FREE */
             uint64_t bytes;

@@ -80,7 +80,8 @@ struct proto_page {
     uint32_t flags;                     /* PROTO_LEASE_* */
     uint64_t lease;                     /* number; shown as "L7" */
     uint64_t epoch;
-    _Atomic uint32_t bell;              /* futex; broker adds 1 at any change of any slot */
+    _Atomic uint32_t bell;              /* futex; broker adds 1 at any change of any slot,
+                                         * the front to wake its own thread: atomic adds */
     _Atomic uint32_t limits_epoch;      /* broker adds 1 when a limit changed */
     struct proto_slot slot[PROTO_MAX_SLOTS];
 };

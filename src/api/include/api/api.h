@@ -8,7 +8,7 @@
  *
  *   GET    /v1/node                 what this is: versions, grades, broker, run directory
  *   DELETE /v1/node[?force=1]       `sluice down`: agent and broker end; 409 with "leases"
- *                                   while leases live, unless forced: then they are released first
+ *                                   while leases live; forced, they are released first
  *   GET    /v1/devices              {"devices":[…]}
  *   GET    /v1/leases[?all=1]       {"leases":[…]}
  *   POST   /v1/leases[?dry_run=1]   lease request (+ "command") -> 201 lease, or 200 plan
@@ -79,8 +79,10 @@ struct api_ops {
 
 struct api_server;
 
-/* Serve on a listening Unix socket.  The loop polls api_fd() for reading and
- * calls api_run() when it is ready, and no later than api_timeout_ms(). */
+/* Serve on a listening Unix socket, which stays the caller's (a copy of the
+ * descriptor is used).  Destroying counts open requests as gone.  The loop polls
+ * api_fd() for reading and calls api_run() when it is ready, and no later than
+ * api_timeout_ms(). */
 struct api_server *api_create(int listen_fd, const struct api_ops *ops, void *ctx,
                               struct sl_err *err);
 int api_fd(const struct api_server *s);

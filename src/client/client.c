@@ -172,9 +172,12 @@ static int exchange(struct client *c, const char *method, const char *path,
     return 0;
 }
 
-/* For an answer without a problem in it: the first code of that status. */
+/* For an answer without a code that we know: the first code of that status, but a conflict
+ * of an unknown kind is not yet a lack of room. */
 static enum sl_code code_of_status(long status)
 {
+    if (status == 409)
+        return SL_CONFLICT;
     for (int code = SL_OK + 1; code < SL_CODE_COUNT; code++)
         if (sl_code_row(code)->http_status == status)
             return code;

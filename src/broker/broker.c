@@ -15,6 +15,7 @@
 #include "lock.h"
 
 #define EVENTS_A_TURN 256
+#define SETTLE_NS     (NS_PER_MS / 2)
 
 /* ---- what an event belongs to: kind, generation and index in 64 bits ---------- */
 
@@ -145,6 +146,7 @@ static void housekeeping(struct broker *b, uint64_t now_ns)
 void broker_settle(struct broker *b)
 {
     uint64_t now_ns = clock_now_ns();
+    b->settled_ns = now_ns;
     housekeeping(b, now_ns);
     uint64_t next = ledger_run(b->ledger, now_ns);
     for (uint32_t i; (i = ledger_take_wake(b->ledger)) != BROKER_NONE;)
@@ -229,9 +231,14 @@ int broker_run(struct broker *b)
         for (int i = 0; i < n; i++)
             if (events[i].data.u64 >> 56 == EVENT_PIDFD)
                 dispatch(b, events[i].data.u64);
-        for (int i = 0; i < n; i++)
-            if (events[i].data.u64 >> 56 != EVENT_PIDFD)
-                dispatch(b, events[i].data.u64);
+        for (int i = 0; i < n; i++) {
+            if (events[i].data.u64 >> 56 == EVENT_PIDFD)
+                continue;
+            dispatch(b, events[i].data.u64);
+            /* a crowd that says hello must not delay the turns of the others */
+            if (clock_now_ns() - b->settled_ns > SETTLE_NS)
+                broker_settle(b);
+        }
     }
     return 0;
 }

@@ -13,8 +13,9 @@
 #include "core/clock.h"
 #include "core/macros.h"
 #include "internal.h"
+#include "os/fault.h"
 
-#define ACCEPTS_A_TURN 64
+#define ACCEPTS_A_TURN 16
 
 /* ---- the list of those that have not said hello --------------------------- */
 
@@ -93,7 +94,7 @@ static bool make_room(struct broker *b)
     return true;
 }
 
-static void admit(struct broker *b, int fd)
+void conn_admit(struct broker *b, int fd)
 {
     struct conn who = { .pidfd = -1 };
     if (!make_room(b) || identity_peer(b, fd, &who)) {
@@ -127,7 +128,7 @@ void conn_accept(struct broker *b)
                 log_client(b, LOG_ERROR, "accept-failed", "errno=%d", errno);
             return;
         }
-        admit(b, fd);
+        conn_admit(b, fd);
     }
 }
 
@@ -270,6 +271,7 @@ static void on_commit(const struct request *r)
 {
     tally(r, ledger_commit(r->b->ledger, r->client, r->m->mem.reservation, r->m->mem.bytes),
           "commit");
+    fault_point("broker.commit");
     process_record(r->b, r->client);
 }
 
@@ -281,6 +283,7 @@ static void on_abort(const struct request *r)
 static void on_free(const struct request *r)
 {
     tally(r, ledger_free(r->b->ledger, r->client, r->m->device, r->m->mem.bytes), "free");
+    fault_point("broker.free");
     process_record(r->b, r->client);
 }
 

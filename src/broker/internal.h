@@ -23,7 +23,9 @@
 #include "proto/ctl.h"
 #include "runfile.h"
 
-#define BROKER_CONNS    (LEDGER_MAX_CLIENTS + 1024) /* the rest have not said hello yet */
+#define BROKER_CONNS (LEDGER_MAX_CLIENTS + 1024) /* the rest have not said hello yet */
+#define BROKER_CLIENTS_A_LEASE \
+    (LEDGER_MAX_CLIENTS / 4 * 3) /* one may not crowd out the rest */
 #define BROKER_CONTROLS 64
 #define BROKER_BATCH    16   /* messages taken from one client in one turn of the loop */
 #define BROKER_BUCKETS  4096 /* of the table pid -> client */
@@ -126,6 +128,7 @@ struct broker {
     uint32_t client_count, lease_count, device_count, conn_count;
     uint32_t conn_limit;                   /* what RLIMIT_NOFILE leaves room for */
     uint32_t detached_count, parked_count; /* clients without socket; parked hellos */
+    uint64_t settled_ns;                   /* when the governor last ran */
     uint64_t armed_ns;                     /* what the timer is set to */
 
     char cgroup_mount[256], cgroup_root[256]; /* "" when there is no v2 hierarchy */
@@ -184,6 +187,8 @@ struct lease *identity_find_lease(struct broker *b, const struct conn *c,
 /* ---- conn.c: sockets of fronts ------------------------------------------- */
 
 void conn_accept(struct broker *b);
+/* A new socket; takes `fd`. */
+void conn_admit(struct broker *b, int fd);
 void conn_readable(struct broker *b, uint32_t index);
 /* Close it; its client, if it lives, becomes suspect. */
 void conn_close(struct broker *b, uint32_t index);

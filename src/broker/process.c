@@ -18,6 +18,7 @@
 #include "core/futex.h"
 #include "core/macros.h"
 #include "internal.h"
+#include "os/fault.h"
 #include "proc.h"
 
 /* ---- the table --------------------------------------------------------------- */
@@ -143,7 +144,7 @@ void process_record(struct broker *b, uint32_t index)
 static uint32_t add_client(struct broker *b, struct conn *c, const struct lease *lease)
 {
     uint32_t index = b->free_client;
-    if (index == BROKER_NONE)
+    if (index == BROKER_NONE || lease->clients >= BROKER_CLIENTS_A_LEASE)
         return BROKER_NONE;
     struct client *n = &b->clients[index];
     if (broker_watch(b, c->pidfd, EVENT_PIDFD, index, n->generation))
@@ -239,7 +240,9 @@ int process_join(struct broker *b, uint32_t conn, struct lease *lease,
         close(c->pidfd); /* the client has one already */
     c->pidfd = -1;
     compare_declared(b, index, m);
+    fault_point("broker.join");
     process_record(b, index);
+    fault_point("broker.welcome");
     log_client(b, LOG_INFO, "hello", "client=%u pid=%d uid=%u lease=L%llu identity=%s",
                index, (int)n->pid, n->uid, (unsigned long long)n->lease,
                broker_identity_name(how));
@@ -275,6 +278,7 @@ void process_leave(struct broker *b, uint32_t index, uint64_t now_ns)
     uint32_t conn = c->conn;
     if (c->in_ledger)
         ledger_leave(b->ledger, index, now_ns);
+    fault_point("broker.leave");
     runfile_clear(&b->runfile, index);
     if (conn != BROKER_NONE) {
         /* closing it must not make a suspect of a client that is gone */

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/fault.h"
 #include "proc.h"
 
 #define RUNFILE_MAGIC   0x7267646c656c6c53ull /* "Sllledgr" */
@@ -177,7 +178,11 @@ void runfile_write(struct runfile *f, uint32_t index, const struct runfile_recor
 
     struct runfile_copy next = { .sequence = newest + 1, .record = *record };
     next.checksum = copy_sum(&next);
-    memcpy(&pair[target], &next, sizeof next);
+    /* front and end, with a place between them where a crash test may kill us */
+    memcpy(&pair[target], &next, sizeof next / 2);
+    fault_point("broker.half-record");
+    memcpy((char *)&pair[target] + sizeof next / 2, (char *)&next + sizeof next / 2,
+           sizeof next / 2);
     /* the next write goes to the other copy: it must not begin before this one
      * is whole */
     atomic_thread_fence(memory_order_seq_cst);

@@ -1,6 +1,7 @@
 /* Starts brokers and actors for the live tests and speaks the protocol for them. */
 #include "live.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -59,6 +60,8 @@ void live_start(struct live *l)
     l->broker = fork();
     if (l->broker == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (l->fault)
+            setenv("SLUICE_FAULT", l->fault, 1);
         execv(argv[0], (char **)(void *)argv);
         _exit(127);
     }
@@ -107,13 +110,14 @@ int live_teardown(void **state)
     static const char *const names[] = { "broker.lock",  "broker.log", "broker.sock",
                                          "control.sock", "ledger",     "ledger.bad" };
     struct live *l = *state;
+    bool died = l->broker > 0 && waitpid(l->broker, NULL, WNOHANG) != 0;
     live_kill(l, SIGKILL);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         char path[64];
         snprintf(path, sizeof path, "%s/%s", l->dir, names[i]);
         unlink(path);
     }
-    return rmdir(l->dir);
+    return rmdir(l->dir) || died;
 }
 
 int live_try(const char *const *arguments, char *text, size_t size)
@@ -139,6 +143,19 @@ int live_try(const char *const *arguments, char *text, size_t size)
     close(out[0]);
     waitpid(pid, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+unsigned live_descriptors(const struct live *l)
+{
+    char path[32];
+    unsigned count = 0;
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)l->broker);
+    DIR *d = opendir(path);
+    for (struct dirent *e; d && (e = readdir(d));)
+        count += e->d_name[0] != '.';
+    if (d)
+        closedir(d);
+    return count;
 }
 
 /* ---- the control socket ----------------------------------------------------------- */
@@ -322,6 +339,29 @@ static struct reply do_ping(struct me *me)
     return (struct reply){ ask(me, &m), 0 };
 }
 
+static struct reply do_pass(struct me *me, uint64_t count)
+{
+    struct proto_msg m = { .version = PROTO_VERSION, .kind = PROTO_PING };
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(16 * sizeof(int))];
+    } control = { 0 };
+    struct iovec iov = { &m, sizeof m };
+    struct msghdr h = { .msg_iov = &iov,
+                        .msg_iovlen = 1,
+                        .msg_control = &control,
+                        .msg_controllen = CMSG_SPACE(count * sizeof(int)) };
+    int fds[16] = { 0 };
+    control.header.cmsg_level = SOL_SOCKET;
+    control.header.cmsg_type = SCM_RIGHTS;
+    control.header.cmsg_len = CMSG_LEN(count * sizeof(int));
+    memcpy(CMSG_DATA(&control.header), fds, count * sizeof(int));
+    m.seq = ++me->seq;
+    if (sendmsg(me->fd, &h, MSG_NOSIGNAL) != sizeof m)
+        return (struct reply){ -SL_IO, 0 };
+    return (struct reply){ hear(me, &m), 0 };
+}
+
 static struct reply do_turn(struct me *me, uint64_t wait_ns)
 {
     struct proto_slot *s = &me->page->slot[0];
@@ -456,6 +496,8 @@ static struct reply obey(struct me *me, const struct command *c)
         return (struct reply){ -SL_IO, 0 };
     case ORDER_SPAWN:
         return do_spawn(me);
+    case ORDER_PASS:
+        return do_pass(me, c->x);
     case ORDER_SETSID:
         return (struct reply){ setsid() < 0 ? -SL_IO : 0, 0 };
     }

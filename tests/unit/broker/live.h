@@ -18,6 +18,7 @@ struct live {
     char dir[32]; /* "/tmp/slb-XXXXXX" */
     pid_t broker;
     int control;
+    const char *fault;      /* SLUICE_FAULT of the next broker */
     const char *options[8]; /* more arguments for the broker, NULL at the end */
 };
 
@@ -33,6 +34,9 @@ void live_forget(struct live *l); /* remove the run file of a dead broker */
 int live_try(const char *const *arguments, char *text, size_t size);
 
 /* One request; returns the answer's code. */
+/* Descriptors that the broker has open. */
+unsigned live_descriptors(const struct live *l);
+
 int live_control(struct live *l, struct proto_ctl *m);
 int live_device(struct live *l, uint32_t index, uint64_t bytes);
 /* Lease `number` on device 0, `bytes`, half of the time; its shim is `shim`. */
@@ -73,6 +77,7 @@ enum order {
     ORDER_EXEC,       /* become `sleep` */
     ORDER_SPAWN,      /* fork an actor of its own that says hello; value: its pid */
     ORDER_SETSID,
+    ORDER_PASS, /* (a: count) ping with that many descriptors attached */
 };
 
 struct actor {

@@ -472,6 +472,34 @@ static void test_many_clients(void **state)
     free(a);
 }
 
+static void test_descriptors_return(void **state)
+{
+    struct live *l = *state;
+    assert_int_equal(live_lease(l, 7, 900, getpid()), 0);
+    unsigned before = live_descriptors(l);
+    struct actor a[20];
+    for (int i = 0; i < 20; i++) {
+        a[i] = actor_start(l);
+        actor_hold(&a[i], 10);
+        for (int again = 0; again < 3; again++)
+            assert_int_equal(actor_do(&a[i], ORDER_HELLO, 10, 0).code, 0);
+        assert_int_equal(actor_do(&a[i], ORDER_PASS, 1 + i % 16, 0).code, 0);
+    }
+    assert_int_equal(live_descriptors(l), before + 20 * 3);
+    for (int i = 0; i < 20; i++) {
+        if (i % 4 == 0)
+            actor_do(&a[i], ORDER_CLOSE, 0, 0);
+        if (i % 4 == 1)
+            actor_begin(&a[i], ORDER_EXEC, 0, 0);
+        if (i % 4 == 2)
+            actor_do(&a[i], ORDER_RAW, 7, 7);
+    }
+    LIVE_UNTIL(live_used(l, 7) == 150);
+    for (int i = 0; i < 20; i++)
+        actor_kill(&a[i]);
+    LIVE_UNTIL(live_descriptors(l) == before);
+}
+
 #define ROW(test) cmocka_unit_test_setup_teardown(test, live_setup, live_teardown)
 
 int main(int argc, char **argv)
@@ -495,6 +523,7 @@ int main(int argc, char **argv)
         ROW(test_stopped_holder_is_passed_over),
         ROW(test_dead_holder_hands_over),
         ROW(test_many_clients),
+        ROW(test_descriptors_return),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -179,6 +179,65 @@ static void test_kill_at_any_moment(void **state)
     }
 }
 
+/* Killed at each marked point, the n-th time it is passed; the actor holds 600,
+ * then commits 1 and frees it over and over. */
+static const struct {
+    const char *label, *fault;
+} points[] = {
+    { "in the middle of its first record", "broker.half-record:kill" },
+    { "in the middle of the first commit's record", "broker.half-record:kill@2" },
+    { "in the middle of the second commit's record", "broker.half-record:kill@3" },
+    { "in the middle of a record much later", "broker.half-record:kill@100" },
+    { "committed, not recorded", "broker.commit:kill@5" },
+    { "freed, not recorded", "broker.free:kill@5" },
+    { "joined, not recorded", "broker.join:kill" },
+    { "recorded, not welcomed", "broker.welcome:kill" },
+    { "left the ledger, still in the file", "broker.leave:kill" },
+};
+
+static void test_kill_at_marked_points(void **state)
+{
+    struct live *l = *state;
+    for (size_t i = 0; i < ARRAY_LEN(points); i++) {
+        live_kill(l, SIGKILL);
+        live_forget(l);
+        l->fault = points[i].fault;
+        live_start(l);
+        l->fault = NULL;
+        assert_int_equal(live_device(l, 0, (1 << 20) + 1000), 0);
+        assert_int_equal(live_lease(l, 7, 1000, getpid()), 0);
+        struct actor a = actor_start(l);
+        uint64_t held = 0;
+        struct reply r = actor_do(&a, ORDER_HELLO, 0, 0);
+        if (!r.code)
+            r = actor_do(&a, ORDER_RESERVE, 600, 0);
+        if (!r.code && !actor_do(&a, ORDER_COMMIT, 600, r.value).code &&
+            !actor_do(&a, ORDER_PING, 0, 0).code) {
+            held = 600;
+            atomic_store(live_holders, 0);
+            actor_do(&a, ORDER_RACE, strstr(points[i].fault, "leave") ? 10 : 1000, 0);
+        }
+        bool dies = strstr(points[i].fault, "leave");
+        if (dies)
+            actor_kill(&a);
+        assert_int_equal(waitpid(l->broker, NULL, 0), l->broker);
+        close(l->control);
+        live_start(l);
+        assert_int_equal(live_device(l, 0, (1 << 20) + 1000), 0);
+        assert_int_equal(live_lease(l, 7, 1000, getpid()), 0);
+        uint64_t used = live_used(l, 7);
+        if (dies ? used != 0
+                 : used != held && used != held + 1 && !(held == 0 && used == 600))
+            fail_msg("%s: held %d, charged %d", points[i].label, (int)held, (int)used);
+        if (!dies) {
+            assert_int_equal(actor_do(&a, ORDER_HELLO, 600, 0).code, 0);
+            actor_kill(&a);
+        }
+        LIVE_UNTIL(live_info(l).info.clients == 0);
+        assert_int_equal(live_used(l, 7), 0);
+    }
+}
+
 /* ---- ends that are asked for -------------------------------------------------------- */
 
 static void test_quit(void **state)
@@ -374,6 +433,7 @@ int main(int argc, char **argv)
         ROW(test_parked_client_that_dies),
         ROW(test_spoiled_run_file),
         ROW(test_kill_at_any_moment),
+        ROW(test_kill_at_marked_points),
         ROW(test_quit),
         ROW(test_drop),
         ROW(test_bad_control),

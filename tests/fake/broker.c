@@ -110,6 +110,11 @@ static void hello(struct fake_broker *b, int fd, struct proto_msg *m)
     for (int i = 0; i < 2; i++) {
         struct proto_slot *s = &p->slot[i];
         s->mode = b->mode;
+        s->ordinal = (uint32_t)i;
+        strcpy(s->platform, b->platform);
+        strcpy(s->name, b->name);
+        strcpy(s->driver, b->driver);
+        atomic_store(&s->mem_limit_bytes, atomic_load(&b->limit_bytes));
         atomic_store(&s->request_permille, b->request_permille);
         atomic_store(&s->limit_permille, b->limit_permille);
         atomic_store(&s->flight_bound_ns, 2 * NS_PER_MS);

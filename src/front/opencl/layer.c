@@ -19,18 +19,6 @@ int sluice_layer_in_force(void)
     return atomic_load(&in_force);
 }
 
-static cl_int info_put(const void *value, size_t size, size_t room, void *out,
-                       size_t *size_ret)
-{
-    if (out && room < size)
-        return CL_INVALID_VALUE;
-    if (out)
-        memcpy(out, value, size);
-    if (size_ret)
-        *size_ret = size;
-    return CL_SUCCESS;
-}
-
 LAYER_EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info param_name,
                                                size_t param_value_size, void *param_value,
                                                size_t *param_value_size_ret)
@@ -39,11 +27,11 @@ LAYER_EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info param_name,
     cl_layer_api_version version = CL_LAYER_API_VERSION_100;
     switch (param_name) {
     case CL_LAYER_API_VERSION:
-        return info_put(&version, sizeof(version), param_value_size, param_value,
-                        param_value_size_ret);
+        return ocl_info_put(&version, sizeof(version), param_value_size, param_value,
+                            param_value_size_ret);
     case CL_LAYER_NAME:
-        return info_put(name, sizeof(name), param_value_size, param_value,
-                        param_value_size_ret);
+        return ocl_info_put(name, sizeof(name), param_value_size, param_value,
+                            param_value_size_ret);
     default:
         return CL_INVALID_VALUE;
     }

@@ -4,10 +4,11 @@
  *
  *   shim says    ready                 the program's process waits, in its group
  *                started MOUNT         it runs; how the front got in
+ *                placement WHY         not by mount, though asked
  *                failed STATUS WHY     it could not be run; nothing is left
  *                stopped SIGNAL        it stopped
  *                continued             it runs again
- *                exited STATUS         it ended; orphans may still live
+ *                exited STATUS SIGNAL  it ended, by a signal or 0; orphans may still live
  *                lingering COUNT       that many do, after a second
  *                ending WHY            the job is being ended from outside
  *                done                  nothing of the job is left

@@ -88,7 +88,8 @@ static void on_program(struct watch *w, int status)
     } else {
         w->ended = true;
         w->exit_status = status_of(status);
-        link_say(link, "exited %d", w->exit_status);
+        link_say(link, "exited %d %d", w->exit_status,
+                 WIFSIGNALED(status) ? WTERMSIG(status) : 0);
         w->nagging = link->fd >= 0; /* it may be stopped */
         wake_starter(w);
         enter(w, LINGERING);

@@ -15,12 +15,13 @@
 #include <unistd.h>
 
 static const char lease[] =
-    "{\"id\":\"L7\",\"number\":7,\"epoch\":1,\"name\":\"L7\",\"tenant\":\"uid:0\",\"uid\":"
-    "0,"
-    "\"state\":\"active\",\"device\":\"fake-0\",\"mode\":\"hard\","
+    "{\"id\":\"L7\",\"name\":null,\"tenant\":\"uid:0\",\"uid\":0,\"device\":\"fake-0\","
+    "\"state\":\"active\",\"mode\":\"hard\",\"priority\":50,\"epoch\":1,"
+    "\"grade\":{\"memory\":\"front\",\"time\":\"front\",\"fault\":\"none\","
+    "\"visibility\":\"front\",\"network\":\"none\"},\"placement\":\"environment\","
+    "\"slices\":[{\"device\":\"fake-0\",\"index\":0,"
     "\"mem\":{\"request\":536870912,\"limit\":536870912,\"used\":null},"
-    "\"compute\":{\"request\":30,\"limit\":30,\"achieved_10s\":null},"
-    "\"grade\":\"memory=front time=front\",\"placement\":\"environment\"}";
+    "\"compute\":{\"request\":300,\"limit\":300,\"achieved_10s\":null}}]}";
 
 static const char *given_answer;
 

@@ -171,7 +171,7 @@ static void order_of_events(void **state)
     struct run r;
     start(&r, "", (const char *[]){ "sh", "-c", "exit 3", NULL });
     assert_int_equal(finish(&r), 3);
-    assert_string_equal(r.said, "ready\nstarted environment\nexited 3\ndone\n");
+    assert_string_equal(r.said, "ready\nstarted environment\nexited 3 0\ndone\n");
     const char *asked = fake_requests(&agent);
     assert_non_null(strstr(asked, "POST /v1/leases/L7/anchor {\"child_pid\":"));
     assert_non_null(strstr(asked, "POST /v1/leases/L7/exit {\"exit_status\":3}"));

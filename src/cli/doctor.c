@@ -134,6 +134,23 @@ static void check_broker(struct doctor *d)
             version);
 }
 
+/* The copies that jobs load. */
+static void check_front_files(struct doctor *d)
+{
+    const json_t *front = json_object_get(d->node, "front");
+    const char *path = text_of(front, "path"), *placement = text_of(front, "placement");
+    if (!front)
+        return;
+    if (!json_is_true(json_object_get(front, "ready")))
+        add(d, "front files", CHECK_BROKEN,
+            "the agent copies them from beside its program; read agent.log in the run "
+            "directory",
+            "%s cannot be loaded by jobs", path[0] ? path : "the front");
+    else
+        add(d, "front files", CHECK_OK, NULL, "%s%s%s", path,
+            placement[0] ? ", placed by " : "", placement);
+}
+
 /* One run of sluice-selftest as it is, outside any slice: what the loader finds. */
 static json_t *ask_loader(struct doctor *d, struct sl_err *err)
 {
@@ -370,6 +387,7 @@ void doctor_examine(struct doctor *d)
     if (!d->node)
         return;
     check_broker(d);
+    check_front_files(d);
     check_devices(d);
     if (!d->may_run)
         add(d, "run", CHECK_SKIPPED, "without --no-run it is", "not tried");

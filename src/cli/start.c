@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -49,9 +50,10 @@ static int find_agent(char *out, size_t size, struct sl_err *err)
     return 0;
 }
 
-/* Fill argv (room for 16). */
+/* Fill argv (room for 20).  The agent leaves the caller's directory, so that a file
+ * is named from the root; `file` has room for PATH_MAX. */
 static void build_argv(const char **argv, const char *program, const struct rundir *r,
-                       const struct start_options *o, bool ready)
+                       const struct start_options *o, bool ready, char *file)
 {
     int n = 0;
     argv[n++] = program;
@@ -63,7 +65,7 @@ static void build_argv(const char **argv, const char *program, const struct rund
         argv[n++] = "--share-tenants";
     if (o->emulate) {
         argv[n++] = "--emulate";
-        argv[n++] = o->emulate;
+        argv[n++] = realpath(o->emulate, file) ? file : o->emulate;
     }
     if (o->mem_overcommit) {
         argv[n++] = "--mem-overcommit";
@@ -76,6 +78,8 @@ static void build_argv(const char **argv, const char *program, const struct rund
     if (ready) {
         argv[n++] = "--ready-fd";
         argv[n++] = "3";
+    } else {
+        argv[n++] = "--foreground";
     }
     argv[n] = NULL;
 }
@@ -189,14 +193,15 @@ static void middle(const char **argv, char **env, const char *log)
     struct pollfd p = { .fd = 0, .events = POLLIN };
     if (poll(&p, 1, READY_MS) <= 0)
         _exit(OUTCOME_SILENT);
-    char word[16];
-    if (read(0, word, sizeof word) > 0)
+    char word[16] = "";
+    if (read(0, word, sizeof word) > 0 && word[0] != '-')
         _exit(OUTCOME_READY);
     int status;
     if (waitpid(agent, &status, 0) != agent)
         _exit(OUTCOME_FAILED);
-    _exit(WIFEXITED(status) && WEXITSTATUS(status) == 0 ? OUTCOME_LOST_RACE
-                                                        : OUTCOME_FAILED);
+    _exit(word[0] != '-' && WIFEXITED(status) && WEXITSTATUS(status) == 0
+              ? OUTCOME_LOST_RACE
+              : OUTCOME_FAILED);
 }
 
 /* What the agent wrote to its log from `from` on, at most its last LOG_TAIL bytes. */
@@ -231,6 +236,9 @@ static int fail_start(const char *log, off_t from, struct sl_err *err)
 {
     char said[LOG_TAIL];
     quote_log(log, from, said, sizeof said);
+    const char *prefix = "sluice-agent: ";
+    if (!strncmp(said, prefix, strlen(prefix)))
+        memmove(said, said + strlen(prefix), strlen(said + strlen(prefix)) + 1);
     if (said[0])
         return sl_fail(err, SL_UNAVAILABLE, "the agent did not start: %s", said);
     return sl_fail(err, SL_UNAVAILABLE, "the agent did not start; its log: %s", log);
@@ -254,7 +262,7 @@ static enum outcome run_middle(const char **argv, char **env, const char *log)
 int agent_start(const struct rundir *r, const struct start_options *o, struct sl_err *err)
 {
     const char *argv[20];
-    char program[4096], log[108], *env[256];
+    char program[4096], file[PATH_MAX], log[108], *env[256];
     struct stat st;
 
     int rc = rundir_prepare(r, err);
@@ -267,7 +275,7 @@ int agent_start(const struct rundir *r, const struct start_options *o, struct sl
     if ((rc = rundir_path(r, "agent.log", log, sizeof log, err)) < 0)
         return rc;
     off_t from = stat(log, &st) ? 0 : st.st_size;
-    build_argv(argv, program, r, o, true);
+    build_argv(argv, program, r, o, true, file);
     build_env(env, ARRAY_LEN(env));
 
     switch (run_middle(argv, env, log)) {
@@ -288,14 +296,14 @@ int agent_start(const struct rundir *r, const struct start_options *o, struct sl
 int agent_exec(const struct rundir *r, const struct start_options *o, struct sl_err *err)
 {
     const char *argv[20];
-    char program[4096];
+    char program[4096], file[PATH_MAX];
 
     int rc = rundir_prepare(r, err);
     if (rc < 0)
         return rc;
     if ((rc = find_agent(program, sizeof program, err)) < 0)
         return rc;
-    build_argv(argv, program, r, o, false);
+    build_argv(argv, program, r, o, false, file);
     execv(program, (char *const *)argv);
     return sl_fail_sys(err, SL_UNAVAILABLE, errno, "cannot execute %s", program);
 }

@@ -60,8 +60,8 @@ static int be_agent(int argc, char **argv)
             ready = atoi(argv[i + 1]);
     }
     if (getenv("SLUICE_TEST_FAIL")) {
-        fputs("first words\nno device: the probe died\n", stderr);
-        return 1;
+        fputs("first words\nsluice-agent: no device: the probe died\n", stderr);
+        return write(ready, "-no", 3) == 3;
     }
     snprintf(path, sizeof path, "%s/agent.lock", run_dir);
     int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);

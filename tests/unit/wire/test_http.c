@@ -168,7 +168,7 @@ static const char *ask(const char *request)
     bool closed;
     say(fd, request, strlen(request));
     shutdown(fd, SHUT_WR);
-    return hear(fd, 2000, &closed);
+    return hear(fd, 300, &closed);
 }
 
 static void requests_are_read(void **state)

@@ -128,13 +128,29 @@ void stage_open(struct stage *s, int cpu, const char *const *up_options)
         die("no broker on %s/control.sock", s->dir);
 }
 
-void stage_close(struct stage *s)
+bool stage_reconnect(struct stage *s)
+{
+    s->control = connect_control(s->dir);
+    return s->control >= 0;
+}
+
+void stage_close_keep(struct stage *s)
 {
     const char *argv[] = { stage_program(s, "sluice"), "--run-dir", s->dir, "down", "--force", NULL };
     close(s->control);
     stage_wait(stage_spawn(argv, NULL, -1));
+}
+
+void stage_remove(struct stage *s)
+{
     const char *rm[] = { "rm", "-rf", s->dir, NULL };
     stage_wait(stage_spawn(rm, NULL, -1));
+}
+
+void stage_close(struct stage *s)
+{
+    stage_close_keep(s);
+    stage_remove(s);
 }
 
 int stage_call(struct stage *s, struct proto_ctl *m)

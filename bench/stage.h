@@ -23,6 +23,11 @@ struct stage {
 /* `up` options, NULL-terminated; `cpu` >= 0 keeps agent and broker on that one. */
 void stage_open(struct stage *s, int cpu, const char *const *up_options);
 void stage_close(struct stage *s);
+/* The two halves of stage_close(): end agent and broker; remove the directory. */
+void stage_close_keep(struct stage *s);
+void stage_remove(struct stage *s);
+/* After the broker was restarted; false while none listens. */
+bool stage_reconnect(struct stage *s);
 
 /*
  * Start `sluice run OPTIONS -- PROGRAM…`; stdout goes to `out` (NULL: /dev/null).

@@ -85,16 +85,18 @@ uint64_t cost_predict(const struct cost_entry *e)
 }
 
 /* A first sample may carry a compilation (PoCL: 50 ms for a new local size),
- * so a smaller second one replaces it.  Later: half of a step down, because
- * sensing only ever adds time, a quarter of a step up. */
+ * so a smaller second one replaces it.  Then steps of a quarter, alike in both
+ * directions because a late callback makes one sample longer and the next one
+ * shorter; never to more than double: a driver thread that was preempted once
+ * is no reason to expect it again. */
 static void learn_one(struct cost_entry *e, uint64_t ns)
 {
     uint64_t old = load(&e->ns);
     uint32_t samples = atomic_load_explicit(&e->samples, memory_order_relaxed);
     if (old && ns > old)
-        ns = old + (ns - old + 3) / 4;
+        ns = old + min_u64((ns - old + 3) / 4, old);
     else if (old && samples > 1)
-        ns = old - (old - ns) / 2;
+        ns = old - (old - ns) / 4;
     atomic_store_explicit(&e->ns, min_u64(max_u64(ns, COST_MIN_NS), COST_MAX_NS),
                           memory_order_relaxed);
     if (samples < 2)

@@ -156,8 +156,9 @@ static enum joined join(struct gate *g, struct gate_queue *q, const struct gate_
 }
 
 static struct gate_batch *open_with(struct gate *g, struct gate_queue *q,
-                                    const struct gate_go *go, const struct gate_command *c)
+                                    struct gate_go *go, const struct gate_command *c)
 {
+    gate_fit_budget(q, go);
     bool sensed = c->never_sensed || c->cost_ns >= go->budget_ns;
     struct gate_batch *b = gate_open_batch(g, q, go, c, sensed);
     return sensed ? b : NULL;
@@ -174,10 +175,10 @@ struct gate_batch *gate_enter_slow(struct gate_queue *q, struct cost_entry *e,
     struct gate_ask ask = { .cost_ns = c.cost_ns, .alone = c.cost_ns ? 0 : ALONE_TRIES };
     struct gate_after after = { 0 };
     struct gate_batch *b = NULL;
-    struct gate_go go;
+    struct gate_go go = { .waited = false };
 
     pthread_mutex_lock(&g->lock);
-    for (;;) {
+    for (;; go.waited = true) {
         if (gate_batch_of(q)) {
             if (join(g, q, &c, false, &b) != JOIN_GONE)
                 break;
@@ -278,6 +279,7 @@ void gate_drained(struct gate_queue *q, uint64_t ticket)
         uint64_t now = clock_now_ns();
         struct gate_batch *b = gate_close_batch(g, q, NULL, now);
         uint64_t took = now - max_u64(b->opened_ns, q->last_done_ns);
+        q->last_work_ns = 0; /* its pause was the wait */
         if (took > 4 * b->flight_ns + DOUBT_NS)
             cost_doubt(b->part[0]);
         q->last_done_ns = now;

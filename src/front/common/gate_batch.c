@@ -45,6 +45,25 @@ static void publish_end(struct gate *g, uint64_t now)
     atomic_store_explicit(&s->predicted_end_ns, end, relaxed);
 }
 
+/*
+ * A program that submits seldom would keep a batch open, and with it the turn,
+ * through all its pauses, because nothing in the batch is sensed before its
+ * budget is spent.  So while the turn has an end, the budget is what the queue
+ * submits in SPAN_NS by the pace of its last batch.
+ */
+#define SPAN_NS (300 * NS_PER_US)
+
+void gate_fit_budget(struct gate_queue *q, struct gate_go *go)
+{
+    uint64_t period = go->now_ns - q->last_open_ns;
+    if (!go->waited && q->last_work_ns)
+        q->budget_ns = period <= SPAN_NS
+                           ? GATE_BATCH_NS
+                           : min_u64(q->last_work_ns * SPAN_NS / period, GATE_BATCH_NS);
+    if (q->budget_ns && gate_is_bounded(go->slot))
+        go->budget_ns = min_u64(go->budget_ns, q->budget_ns);
+}
+
 /* ---- opening ----------------------------------------------------------- */
 
 static struct gate_batch *take_record(struct gate *g)
@@ -111,6 +130,10 @@ struct gate_batch *gate_open_batch(struct gate *g, struct gate_queue *q,
     g->flight_items++;
     g->flight_ns += b->flight_ns;
     g->last_submit_ns = go->now_ns;
+    if (q) {
+        q->last_open_ns = go->now_ns;
+        q->last_work_ns = sensed ? c->cost_ns : 0;
+    }
     if (sensed) {
         b->state = BATCH_SENSED;
         b->commands = 1;
@@ -160,6 +183,7 @@ struct gate_batch *gate_close_batch(struct gate *g, struct gate_queue *q,
     }
     g->flight_ns = g->flight_ns - b->flight_ns + spent;
     b->flight_ns = spent;
+    q->last_work_ns = spent;
     b->closed_ns = now;
     b->state = BATCH_SENSED;
     g->last_submit_ns = now;

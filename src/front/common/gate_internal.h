@@ -45,6 +45,7 @@ struct gate_go {
     uint32_t turn;
     uint64_t now_ns;
     uint64_t budget_ns; /* GATE_BATCH_NS, or less near the deadline */
+    bool waited;        /* set by the caller: it was not the first try */
     uint64_t retry_ns;  /* GATE_NO_TURN by our own clock: when to look again */
 };
 
@@ -85,6 +86,8 @@ struct gate_command gate_command(struct cost_entry *e, enum gate_kind kind);
 struct gate_batch *gate_open_batch(struct gate *g, struct gate_queue *q,
                                    const struct gate_go *go, const struct gate_command *c,
                                    bool sensed);
+/* Lower go->budget_ns to the pace of the queue. */
+void gate_fit_budget(struct gate_queue *q, struct gate_go *go);
 /* The open batch of a queue; NULL: none. */
 struct gate_batch *gate_batch_of(struct gate_queue *q);
 /* Detach it from the queue.  `closer`, which may be NULL, is its last command. */

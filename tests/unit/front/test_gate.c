@@ -378,6 +378,24 @@ static void tail(void **state)
     assert_int_equal(turn_word(), SLOT_HELD);
 }
 
+static void seldom(void **state)
+{
+    fake_grant(&b, 0, LATER);
+    assert_null(submit(&q, US10));
+    eventually(atomic_load(&marks) == 1);
+    gate_completed(atomic_load(&marked));
+    usleep(5000);
+    for (int i = 0; i < 3; i++) {
+        struct gate_batch *token = submit(&q, US10);
+        assert_non_null(token);
+        usleep(5000);
+        gate_completed(token);
+        assert_int_equal(turn_word(), SLOT_HELD);
+    }
+    fake_set_deadline(&b, 0, SLOT_OPEN); /* alone it does not matter */
+    assert_null(submit(&q, US10));
+}
+
 static void tail_at_deadline(void **state)
 {
     fake_grant(&b, 0, SLOT_OPEN);
@@ -601,6 +619,7 @@ int main(int argc, char **argv)
         row("open batches of many queues do not block each other", bound_of_open_batches),
         row("an unseen kernel goes alone while someone else waits", unseen_alone),
         row("a tail that nothing senses is marked by the thread", tail),
+        row("who submits seldom is sensed each time, while the turn has an end", seldom),
         row("a batch open at the deadline is marked, even below a submit",
             tail_at_deadline),
         row("a command that could not be sensed is marked", unsensed),

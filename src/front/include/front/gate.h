@@ -88,6 +88,9 @@ struct gate_queue {
     void *front;           /* the front's own */
     uint64_t entered;      /* commands of closed batches */
     uint64_t last_done_ns; /* newest completion seen */
+    uint64_t last_open_ns; /* opening of the newest batch ... */
+    uint64_t last_work_ns; /* ... and its predicted work; 0: says nothing */
+    uint64_t budget_ns;    /* of the next batch while the turn has an end */
     uint64_t seen_word;    /* at the thread's last look */
     uint32_t pins;         /* marks under way: the queue must stay */
 };

@@ -54,7 +54,8 @@ static ssize_t read_full(int fd, char *out, size_t size)
 
 int file_read(const char *path, size_t max, char **out, size_t *len, struct sl_err *err)
 {
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    /* Not waiting: a FIFO in a directory of somebody else's must not hold the reader. */
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return fail(err, "open", path);
 
@@ -62,6 +63,8 @@ int file_read(const char *path, size_t max, char **out, size_t *len, struct sl_e
     struct stat st;
     if (fstat(fd, &st) < 0)
         return fail(err, "stat", path);
+    if (!S_ISREG(st.st_mode))
+        return sl_fail(err, SL_IO, "%s is not a file", path);
     size_t room = st.st_size > 0 && (uintmax_t)st.st_size < max ? (size_t)st.st_size : 4096;
     AUTO_FREE char *text = NULL;
     size_t have = 0;

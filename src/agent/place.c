@@ -1,0 +1,335 @@
+/* Owns the choice of devices for a request on one machine, and the reasons when there is
+ * none. */
+#include "place.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/macros.h"
+#include "model/units.h"
+
+/* Why a device is not taken, mildest first: the binding cause of a refusal is the one that
+ * the most hopeful device gave. */
+enum obstacle {
+    FITS,
+    NO_COMPUTE_NOW,
+    NO_MEMORY_NOW,
+    NO_LIMIT_NOW,
+    SPANNED,
+    OTHER_TENANT,
+    TOO_SMALL,
+    NOT_OK,
+    FILTERED,
+};
+
+static const struct {
+    const char *cause, *sentence;
+    bool never;
+} obstacles[] = {
+    [FITS] = { "devices", "fewer devices fit than were asked for", false },
+    [NO_COMPUTE_NOW] = { "compute", "not enough compute is free on any device", false },
+    [NO_MEMORY_NOW] = { "memory", "not enough memory is free on any device", false },
+    [NO_LIMIT_NOW] = { "memory", "the memory limits would exceed the over-commit", false },
+    [SPANNED] = { "spanning", "another lease on several devices has a turn there", false },
+    [OTHER_TENANT] = { "tenancy",
+                       "the device is lent to another user and may not be shared", false },
+    [TOO_SMALL] = { "memory", "no device is that large, even when empty", true },
+    [NOT_OK] = { "state", "no device is in order", false },
+    [FILTERED] = { "filter", "no device has that name", true },
+};
+
+bool place_filter_matches(const struct device *d, const char *filter)
+{
+    if (!*filter || strcmp(filter, d->id) == 0 || strcasecmp(filter, d->model) == 0)
+        return true;
+    if (!isdigit((unsigned char)*filter))
+        return false;
+    char *end;
+    unsigned long index = strtoul(filter, &end, 10);
+    return *end == '\0' && index == d->index;
+}
+
+void place_sum(const struct device *devices, uint32_t count,
+               const struct lease *const *leases, uint32_t lease_count,
+               const struct lease *except, struct place_use *use)
+{
+    memset(use, 0, count * sizeof *use);
+    for (uint32_t i = 0; i < lease_count; i++) {
+        const struct lease *l = leases[i];
+        if (l == except || (l->state != LEASE_ACTIVE && l->state != LEASE_DRAINING))
+            continue;
+        for (uint32_t s = 0; s < l->slice_count; s++) {
+            uint32_t d = 0;
+            while (d < count && strcmp(devices[d].id, l->slice[s].device) != 0)
+                d++;
+            if (d == count)
+                continue; /* a device that is gone */
+            struct place_use *u = &use[d];
+            u->mixed |= u->lease_count > 0 && u->uid != l->uid;
+            u->uid = l->uid;
+            u->lease_count++;
+            u->spanned |= l->slice_count > 1;
+            u->permille += l->slice[s].compute_request_permille;
+            u->mem_request_bytes += l->slice[s].mem_request_bytes;
+            u->mem_limit_bytes += l->slice[s].mem_limit_bytes;
+        }
+    }
+}
+
+void place_slice_fill(const struct device *d, const struct lease_request *q,
+                      struct lease_slice *out)
+{
+    memset(out, 0, sizeof *out);
+    snprintf(out->device, sizeof out->device, "%s", d->id);
+    out->device_index = d->index;
+    out->mem_request_bytes =
+        q->mem_request_bytes ? q->mem_request_bytes : device_lendable_bytes(d);
+    out->mem_limit_bytes = max_u64(q->mem_limit_bytes, out->mem_request_bytes);
+    out->compute_request_permille =
+        q->mode == LEASE_BESTEFFORT ? 0 : q->compute_request_permille;
+    out->compute_limit_permille = q->compute_limit_permille;
+    out->mem_used_bytes = out->mem_over_bytes = UNKNOWN_U64;
+    out->achieved_permille_10s = -1;
+}
+
+static uint64_t limit_room(const struct device *d, const struct place_policy *p)
+{
+    if (p->mem_overcommit_permille <= 1000)
+        return device_lendable_bytes(d);
+    return (uint64_t)((unsigned __int128)d->memory_bytes * p->mem_overcommit_permille /
+                      1000);
+}
+
+static enum obstacle slice_obstacle(const struct device *d, const struct place_use *use,
+                                    const struct lease_slice *s,
+                                    const struct place_policy *p)
+{
+    uint64_t lendable = device_lendable_bytes(d), limits = limit_room(d, p);
+    if (s->mem_request_bytes > lendable || s->mem_limit_bytes > limits)
+        return TOO_SMALL;
+    if (s->mem_request_bytes > sub_sat_u64(lendable, use->mem_request_bytes))
+        return NO_MEMORY_NOW;
+    if (s->mem_limit_bytes > sub_sat_u64(limits, use->mem_limit_bytes))
+        return NO_LIMIT_NOW;
+    if (s->compute_request_permille > sub_sat_u64(1000, use->permille))
+        return NO_COMPUTE_NOW;
+    return FITS;
+}
+
+bool place_slice_fits(const struct device *d, const struct place_use *use,
+                      const struct lease_slice *s, const struct place_policy *p,
+                      const char **cause)
+{
+    enum obstacle o = slice_obstacle(d, use, s, p);
+    *cause = obstacles[o].cause;
+    return o == FITS;
+}
+
+/* The one-tenant rule holds where nothing but a library in the program keeps them apart. */
+static bool tenancy_forbids(const struct device *d, const struct place_use *use,
+                            uint32_t uid)
+{
+    return use->lease_count > 0 && (use->mixed || use->uid != uid) && !d->share_tenants &&
+           d->grades.memory <= GRADE_FRONT;
+}
+
+static enum obstacle find_obstacle(const struct device *d, const struct place_use *use,
+                                   const struct lease_request *q, uint32_t uid,
+                                   const struct place_policy *p)
+{
+    if (!place_filter_matches(d, q->device))
+        return FILTERED;
+    if (d->state != DEVICE_OK)
+        return NOT_OK;
+    struct lease_slice s;
+    place_slice_fill(d, q, &s);
+    enum obstacle o = slice_obstacle(d, use, &s, p);
+    if (o == TOO_SMALL)
+        return o;
+    if (tenancy_forbids(d, use, uid))
+        return OTHER_TENANT;
+    if (q->slice_count > 1 && use->spanned)
+        return SPANNED;
+    return o;
+}
+
+/* What stays unused beside the slice, in thousandths of the device, both dimensions added:
+ * the less, the better the fit.  Real devices before emulated ones, which run nothing. */
+static uint64_t leftover(const struct device *d, const struct place_use *use,
+                         const struct lease_request *q)
+{
+    struct lease_slice s;
+    place_slice_fill(d, q, &s);
+    uint64_t lendable = max_u64(device_lendable_bytes(d), 1);
+    uint64_t bytes = sub_sat_u64(lendable, use->mem_request_bytes + s.mem_request_bytes);
+    uint64_t permille = sub_sat_u64(1000, use->permille + s.compute_request_permille);
+    return (uint64_t)((unsigned __int128)bytes * 1000 / lendable) + permille +
+           (d->emulated ? 1000000 : 0);
+}
+
+static void measure_free(const struct device *devices, const struct place_use *use,
+                         uint32_t count, const struct lease_request *q, uint32_t uid,
+                         struct place_verdict *v)
+{
+    v->largest_free_device = -1;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct device *d = &devices[i];
+        if (d->state != DEVICE_OK || tenancy_forbids(d, &use[i], uid))
+            continue;
+        uint64_t bytes = sub_sat_u64(device_lendable_bytes(d), use[i].mem_request_bytes);
+        uint32_t permille = (uint32_t)sub_sat_u64(1000, use[i].permille);
+        v->total_free_bytes += bytes;
+        if (v->largest_free_device < 0 || bytes > v->largest_free_bytes) {
+            v->largest_free_bytes = bytes;
+            v->largest_free_device = (int32_t)i;
+        }
+        if (permille > v->largest_free_permille)
+            v->largest_free_permille = permille;
+        if (place_filter_matches(d, q->device) && permille >= q->compute_request_permille &&
+            !(q->slice_count > 1 && use[i].spanned))
+            v->largest_slice_bytes = max_u64(v->largest_slice_bytes, bytes);
+    }
+}
+
+static void refuse(const struct device *devices, const struct place_use *use,
+                   uint32_t count, const struct lease_request *q, uint32_t uid,
+                   const enum obstacle *found, struct place_verdict *v)
+{
+    enum obstacle mildest = count ? FILTERED : NOT_OK;
+    uint32_t possible = 0;
+    bool any_fits = false;
+    for (uint32_t i = 0; i < count; i++) {
+        any_fits |= found[i] == FITS;
+        if (found[i] < mildest && found[i] != FITS)
+            mildest = found[i];
+        possible += found[i] < TOO_SMALL;
+    }
+    if (mildest == FILTERED && any_fits)
+        mildest = FITS;
+    measure_free(devices, use, count, q, uid, v);
+    v->code = mildest == FILTERED ? SL_NOT_FOUND : SL_NO_CAPACITY;
+    v->cause = obstacles[mildest].cause;
+    v->never = obstacles[mildest].never;
+    if (mildest != FILTERED && mildest != NOT_OK && possible < q->slice_count) {
+        v->never = true;
+        if (possible > 0)
+            v->cause = "devices";
+    }
+
+    char want[32], largest[32], total[32];
+    if (mildest == FILTERED) {
+        snprintf(v->why, sizeof v->why, "no device is called \"%s\"", q->device);
+        return;
+    }
+    snprintf(
+        v->why, sizeof v->why,
+        "%s: asked %u x %s and %.1f %%; the largest free slice is %s, in all %s are free",
+        v->never && possible > 0 ? "this machine has too few devices for that"
+                                 : obstacles[mildest].sentence,
+        q->slice_count,
+        q->mem_request_bytes ? units_format_size_human(q->mem_request_bytes, want)
+                             : "a whole device",
+        q->compute_request_permille / 10.0,
+        units_format_size_human(v->largest_free_bytes, largest),
+        units_format_size_human(v->total_free_bytes, total));
+}
+
+void place_find(const struct device *devices, const struct place_use *use, uint32_t count,
+                const struct lease_request *q, uint32_t uid,
+                const struct place_policy *policy, struct place_verdict *out)
+{
+    memset(out, 0, sizeof *out);
+    out->cause = "";
+    out->largest_free_device = -1;
+    enum obstacle found[64] = { 0 };
+    bool taken[64] = { false };
+    if (count > 64)
+        count = 64;
+    for (uint32_t i = 0; i < count; i++)
+        found[i] = find_obstacle(&devices[i], &use[i], q, uid, policy);
+
+    for (uint32_t s = 0; s < q->slice_count; s++) {
+        uint32_t best = count;
+        for (uint32_t i = 0; i < count; i++)
+            if (found[i] == FITS && !taken[i] &&
+                (best == count || leftover(&devices[i], &use[i], q) <
+                                      leftover(&devices[best], &use[best], q)))
+                best = i;
+        if (best == count) {
+            refuse(devices, use, count, q, uid, found, out);
+            return;
+        }
+        taken[best] = true;
+        out->device[s] = best;
+    }
+}
+
+static void suggest(json_t *list, const char *option, const char *text)
+{
+    json_array_append_new(list, json_pack("{s:s, s:s}", "change", option, "text", text));
+}
+
+/* What the caller could ask instead, from what is free now. */
+static json_t *alternatives(const struct place_verdict *v, const struct device *devices,
+                            uint32_t count, const struct lease_request *q)
+{
+    json_t *list = json_array();
+    char text[160], size[32], part[32];
+    bool memory = strcmp(v->cause, "memory") == 0;
+    if (v->largest_slice_bytes >= MIB && v->largest_slice_bytes < q->mem_request_bytes) {
+        uint64_t bytes = v->largest_slice_bytes / MIB * MIB;
+        snprintf(text, sizeof text, "--mem %s fits now on one device",
+                 units_format_size(bytes, size));
+        suggest(list, "mem", text);
+    }
+    if (memory && q->slice_count == 1 && v->largest_slice_bytes > 0 &&
+        q->mem_request_bytes > v->largest_slice_bytes &&
+        q->mem_request_bytes <= v->total_free_bytes) {
+        uint64_t n =
+            (q->mem_request_bytes + v->largest_slice_bytes - 1) / v->largest_slice_bytes;
+        if (n <= count && n <= LEASE_MAX_SLICES) {
+            snprintf(
+                text, sizeof text,
+                "more devices: %llu x %s, if the program can split its work "
+                "(devices are not one memory)",
+                (unsigned long long)n,
+                units_format_size((q->mem_request_bytes / n + MIB - 1) / MIB * MIB, part));
+            suggest(list, "devices", text);
+        }
+    }
+    if (strcmp(v->cause, "compute") == 0 && v->largest_free_permille > 0) {
+        snprintf(
+            text, sizeof text, "--compute %s is free on one device",
+            units_format_share(v->largest_free_permille, v->largest_free_permille, size));
+        suggest(list, "compute", text);
+    }
+    if (strcmp(v->cause, "compute") == 0 && q->mode != LEASE_BESTEFFORT)
+        suggest(list, "mode",
+                "--mode besteffort takes only idle time and needs none to be free");
+    if (strcmp(v->cause, "tenancy") == 0)
+        suggest(list, "share-tenants",
+                "the operator may allow it: sluice up --share-tenants");
+    if (!v->never && v->code == SL_NO_CAPACITY)
+        suggest(list, "wait", "--wait waits until room is returned");
+    for (uint32_t i = 0; v->code == SL_NOT_FOUND && i < count; i++)
+        suggest(list, "device", devices[i].id);
+    return list;
+}
+
+json_t *place_explain(const struct place_verdict *v, const struct device *devices,
+                      uint32_t count, const struct lease_request *q)
+{
+    json_t *free_now = json_pack("{s:I, s:I, s:i, s:I}", "largest_bytes",
+                                 (json_int_t)v->largest_free_bytes, "total_bytes",
+                                 (json_int_t)v->total_free_bytes, "largest_permille",
+                                 (int)v->largest_free_permille, "largest_slice_bytes",
+                                 (json_int_t)v->largest_slice_bytes);
+    if (v->largest_free_device >= 0)
+        json_object_set_new(free_now, "device",
+                            json_string(devices[v->largest_free_device].id));
+    return json_pack("{s:s, s:b, s:o, s:o}", "cause", v->cause, "never", v->never, "free",
+                     free_now, "alternatives", alternatives(v, devices, count, q));
+}

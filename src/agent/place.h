@@ -1,0 +1,72 @@
+/*
+ * Placement on one machine: which devices a request gets, or what is in its way.
+ *
+ * Pure: devices and leases in, a verdict out.  Best fit in two dimensions
+ * (memory and permille).  These always hold for what it admits, per device:
+ *   - the sum of memory requests <= memory - reserve, and of permille <= 1000;
+ *   - the sum of memory limits <= that, or <= overcommit * memory where the
+ *     operator declared an over-commit (product.md, capability 6);
+ *   - at grade `front` one tenant only, unless the device's share_tenants;
+ *   - at most one lease that spans several devices (slices.md 3.11).
+ * A lease counts from its grant until it is released, draining included.
+ */
+#ifndef AGENT_PLACE_H
+#define AGENT_PLACE_H
+
+#include <jansson.h>
+
+#include "model/device.h"
+#include "model/lease.h"
+
+struct place_policy {
+    uint32_t mem_overcommit_permille; /* 1000: none */
+};
+
+/* What is taken of one device. */
+struct place_use {
+    uint64_t mem_request_bytes, mem_limit_bytes;
+    uint32_t permille, lease_count;
+    uint32_t uid; /* of its leases, with lease_count > 0 */
+    bool mixed;   /* several uids already */
+    bool spanned; /* carries a lease on several devices */
+};
+
+struct place_verdict {
+    enum sl_code code; /* SL_OK, or why not */
+    bool never;        /* not even on this machine emptied: waiting is vain */
+    uint32_t device[LEASE_MAX_SLICES]; /* positions in `devices`, with SL_OK */
+    const char *cause; /* "memory", "compute", "tenancy", "spanning", "devices",
+                          "state", "filter" */
+    char why[200];     /* a sentence */
+    uint64_t largest_free_bytes, total_free_bytes; /* lendable now */
+    uint32_t largest_free_permille; /* on the device with the most time left */
+    int32_t largest_free_device;    /* position, -1: none */
+    uint64_t largest_slice_bytes;   /* a slice that would fit now with this compute */
+};
+
+/* Does `filter` (id, index or model; empty: any) name this device? */
+bool place_filter_matches(const struct device *d, const char *filter);
+
+/* Sum up the leases; `except` (may be NULL) is left out. */
+void place_sum(const struct device *devices, uint32_t count,
+               const struct lease *const *leases, uint32_t lease_count,
+               const struct lease *except, struct place_use *use);
+
+void place_find(const struct device *devices, const struct place_use *use, uint32_t count,
+                const struct lease_request *q, uint32_t uid,
+                const struct place_policy *policy, struct place_verdict *out);
+
+/* May this slice stand on its device beside `use` (the others)?  For a resize. */
+bool place_slice_fits(const struct device *d, const struct place_use *use,
+                      const struct lease_slice *s, const struct place_policy *policy,
+                      const char **cause);
+
+/* Bytes and permille of a slice of `d` that this request asks. */
+void place_slice_fill(const struct device *d, const struct lease_request *q,
+                      struct lease_slice *out);
+
+/* The members that a problem gets: cause, what is free, what would fit. */
+json_t *place_explain(const struct place_verdict *v, const struct device *devices,
+                      uint32_t count, const struct lease_request *q);
+
+#endif

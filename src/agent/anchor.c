@@ -1,0 +1,183 @@
+/* Owns the tie between a lease and the processes of its job: the shim, the cgroup, and
+ * their end. */
+#include "agent.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "family.h"
+#include "job/status.h"
+#include "os/log.h"
+
+static void take_status(struct agent *a, struct agent_lease *al)
+{
+    struct job_status s;
+    char id[24];
+    if (job_status_read(&a->dir, lease_format_id(al->l.number, id), &s, NULL) < 0)
+        return;
+    if (s.exited) {
+        al->l.exited = true;
+        al->l.exit_status = s.exit_status;
+    }
+    snprintf(al->l.placement, sizeof al->l.placement, "%s", s.placement);
+}
+
+static void shim_ended(struct agent *a, struct watch *w)
+{
+    struct agent_lease *al = w->owner;
+    agent_unwatch(a, w);
+    if (!agent_lease_is_live(al) || al->l.exited)
+        return;
+    take_status(a, al);
+    al->shim_gone = true;
+    if (!al->l.exited)
+        log_warn("shim-died", "lease=L%" PRIu64 " pid=%d", al->l.number, al->l.shim_pid);
+    snprintf(al->l.why, sizeof al->l.why, "%s",
+             al->l.exited ? "its program ended" : "its shim died");
+    /* Without an exit report its orphans may live on: drain_tick() looks until they are
+     * gone. What the status file says as exited was written after the last of them. */
+    drain_try_finish(a, al);
+}
+
+static void watch_shim(struct agent *a, struct agent_lease *al)
+{
+    struct proc_id id = { al->l.shim_pid, al->l.shim_start_ticks };
+    agent_unwatch(a, &al->shim);
+    int fd = proc_open(&id, NULL);
+    al->shim = (struct watch){ .fd = fd < 0 ? -1 : fd, .ready = shim_ended, .owner = al };
+    if (fd < 0)
+        shim_ended(a, &al->shim);
+    else
+        agent_watch(a, &al->shim, NULL);
+}
+
+void anchor_adopt(struct agent *a, struct agent_lease *al)
+{
+    if (al->l.shim_pid) {
+        watch_shim(a, al);
+        return;
+    }
+    if (al->l.state == LEASE_DRAINING)
+        drain_try_finish(a, al);
+}
+
+/* The caller is the shim, in the name of whom the lease stands; the child waits below it.
+ */
+static int check(const struct agent_lease *al, const struct api_caller *c, pid_t child,
+                 struct sl_err *err)
+{
+    if (!agent_may_change(al, c))
+        return sl_fail(err, SL_DENIED, "lease L%" PRIu64 " belongs to uid %u", al->l.number,
+                       al->l.uid);
+    if (al->l.state != LEASE_ACTIVE)
+        return sl_fail(err, SL_CONFLICT, "lease L%" PRIu64 " is %s", al->l.number,
+                       lease_state_name(al->l.state));
+    if (al->l.shim_pid && al->l.shim_pid != c->pid)
+        return sl_fail(err, SL_CONFLICT, "lease L%" PRIu64 " has a shim already: pid %d",
+                       al->l.number, al->l.shim_pid);
+    if (child <= 0 || family_parent(child) != c->pid)
+        return sl_fail(err, SL_DENIED, "pid %d is not a child of the caller (pid %d)",
+                       child, c->pid);
+    return 0;
+}
+
+static void enter_cgroup(struct agent *a, struct agent_lease *al, pid_t child)
+{
+    struct cgroup_limits limits = { al->l.cpu_milli, al->l.host_mem_bytes };
+    struct sl_err err = { 0 };
+    uint64_t id = 0;
+    int rc = cgroup_enter(&a->cgroups, al->l.number, &limits, child, &id, al->l.host_limits,
+                          sizeof al->l.host_limits, &err);
+    al->l.cgroup_id = rc == 0 ? id : 0;
+    if (rc < 0 && a->cgroups.v2[0])
+        log_warn("cgroup", "lease=L%" PRIu64 " error=\"%s\"", al->l.number, err.msg);
+}
+
+static void answer(struct agent *a, struct api_request *r, const struct agent_lease *al)
+{
+    char layer[160], loader[160], real[160], broker[160], dir[CGROUP_PATH_SIZE] = "",
+                                                          id[24];
+    agent_path(a, "front/libsluice-opencl.so", layer, sizeof layer);
+    agent_path(a, "front/libOpenCL.so.1", loader, sizeof loader);
+    agent_path(a, "front/real", real, sizeof real);
+    agent_path(a, "broker.sock", broker, sizeof broker);
+    if (al->l.cgroup_id)
+        cgroup_path(&a->cgroups, al->l.number, dir);
+    json_t *front =
+        json_pack("{s:s, s:s, s:s}", "layer", layer, "loader", loader, "real", real);
+    api_answer(r, 200,
+               json_pack("{s:s, s:s, s:o, s:s, s:s?, s:s?, s:s}", "lease",
+                         lease_format_id(al->l.number, id), "placement", al->l.placement,
+                         "front", front, "broker", broker, "cgroup", dir[0] ? dir : NULL,
+                         "cgroup_mount", dir[0] ? a->cgroups.v2 : NULL, "host_limits",
+                         al->l.host_limits));
+}
+
+void anchor_op(void *ctx, struct api_request *r, const char *lease, pid_t child)
+{
+    struct agent *a = ctx;
+    struct api_caller caller = api_request_caller(r);
+    struct agent_lease *al = agent_find(a, lease, caller.uid);
+    struct sl_err err = { 0 };
+    struct proc_id shim = { 0 };
+    if (!al)
+        sl_fail(&err, SL_NOT_FOUND, "no lease is called \"%.60s\"", lease);
+    else if (check(al, &caller, child, &err) == 0)
+        proc_identify(caller.pid, &shim, &err);
+    if (err.code) {
+        api_fail(r, &err);
+        return;
+    }
+
+    bool again = al->l.shim_pid == caller.pid;
+    al->l.shim_pid = shim.pid;
+    al->l.shim_start_ticks = shim.start_ticks;
+    al->child = child;
+    snprintf(al->l.placement, sizeof al->l.placement, "%s",
+             caller.uid == 0 ? a->placement : "environment");
+    enter_cgroup(a, al, child);
+    if (agent_save(a, al, &err) < 0) {
+        al->l.shim_pid = 0; /* unknown to the next agent: it must not run */
+        api_fail(r, &err);
+        return;
+    }
+    al->unanchored_until_ns = 0;
+    agent_unwatch(a, &al->caller);
+    if (!again)
+        watch_shim(a, al);
+    int rc = restate_anchor(a, al, &err);
+    if (rc < 0 && rc != -SL_UNAVAILABLE) {
+        api_fail(r, &err);
+        return;
+    }
+    log_info("lease-anchored", "lease=L%" PRIu64 " shim=%d child=%d cgroup=%" PRIu64,
+             al->l.number, shim.pid, child, al->l.cgroup_id);
+    answer(a, r, al);
+}
+
+void anchor_exit_op(void *ctx, struct api_request *r, const char *lease, int exit_status)
+{
+    struct agent *a = ctx;
+    struct api_caller caller = api_request_caller(r);
+    struct agent_lease *al = agent_find(a, lease, caller.uid);
+    struct sl_err err = { 0 };
+    if (!al)
+        sl_fail(&err, SL_NOT_FOUND, "no lease is called \"%.60s\"", lease);
+    else if (!agent_may_change(al, &caller) || al->l.shim_pid != caller.pid)
+        sl_fail(&err, SL_DENIED, "only the shim of lease L%" PRIu64 " may report its end",
+                al->l.number);
+    if (err.code) {
+        api_fail(r, &err);
+        return;
+    }
+    take_status(a, al);
+    al->l.exited = true;
+    al->l.exit_status = exit_status;
+    if (al->l.state == LEASE_ACTIVE)
+        snprintf(al->l.why, sizeof al->l.why, "its program ended");
+    if (!drain_try_finish(a, al))
+        agent_save(a, al, NULL);
+    api_answer(r, 200, agent_lease_json(a, al));
+}

@@ -1,0 +1,130 @@
+/* Owns the connection to the broker, and starting it when nobody answers. */
+#include "broker_link.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "child.h"
+#include "core/clock.h"
+#include "os/sock.h"
+
+#define CALL_TIMEOUT_MS  2000
+#define START_TIMEOUT_MS 5000
+
+void broker_link_init(struct broker_link *b, const struct rundir *dir, const char *program)
+{
+    memset(b, 0, sizeof *b);
+    b->fd = -1;
+    snprintf(b->program, sizeof b->program, "%s", program);
+    snprintf(b->run_dir, sizeof b->run_dir, "%s", dir->path);
+}
+
+void broker_link_close(struct broker_link *b)
+{
+    if (b->fd >= 0)
+        close(b->fd);
+    b->fd = -1;
+}
+
+struct proto_ctl broker_link_message(enum proto_ctl_kind kind)
+{
+    struct proto_ctl m;
+    memset(&m, 0, sizeof m);
+    m.version = PROTO_VERSION;
+    m.kind = (uint16_t)kind;
+    return m;
+}
+
+static int lost(struct broker_link *b, int sys, struct sl_err *err)
+{
+    broker_link_close(b);
+    return sys ? sl_fail_sys(err, SL_UNAVAILABLE, sys, "the broker")
+               : sl_fail(err, SL_UNAVAILABLE, "the broker closed the connection");
+}
+
+int broker_link_call(struct broker_link *b, struct proto_ctl *m, struct sl_err *err)
+{
+    if (b->fd < 0)
+        return sl_fail(err, SL_UNAVAILABLE, "no broker answers");
+    m->seq = ++b->seq;
+    if (send(b->fd, m, sizeof *m, MSG_NOSIGNAL) != (ssize_t)sizeof *m)
+        return lost(b, errno, err);
+    uint64_t deadline = clock_now_ns() + CALL_TIMEOUT_MS * NS_PER_MS;
+    for (;;) {
+        struct pollfd p = { .fd = b->fd, .events = POLLIN };
+        uint64_t now = clock_now_ns();
+        int ready =
+            now < deadline ? poll(&p, 1, (int)((deadline - now) / NS_PER_MS) + 1) : 0;
+        if (ready < 0 && errno == EINTR)
+            continue;
+        if (ready <= 0)
+            return lost(b, ETIMEDOUT, err);
+        struct proto_ctl answer;
+        ssize_t n = recv(b->fd, &answer, sizeof answer, 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return lost(b, n < 0 ? errno : 0, err);
+        if (n != sizeof answer || answer.version != PROTO_VERSION)
+            return lost(b, EPROTO, err);
+        if (answer.seq != b->seq)
+            continue; /* the late answer to a call that timed out */
+        *m = answer;
+        if (m->code < 0)
+            return sl_fail(err, (enum sl_code) - m->code, "the broker refused");
+        return 0;
+    }
+}
+
+static int try_connect(struct broker_link *b, struct sl_err *err)
+{
+    char path[RUNDIR_SIZE + 24];
+    snprintf(path, sizeof path, "%s/control.sock", b->run_dir);
+    int fd = sock_connect_unix(path, SOCK_SEQPACKET, err);
+    if (fd < 0)
+        return fd;
+    b->fd = fd;
+    struct proto_ctl m = broker_link_message(PROTO_CTL_INFO);
+    int rc = broker_link_call(b, &m, err);
+    if (rc < 0) {
+        broker_link_close(b);
+        return rc;
+    }
+    b->pid = m.info.pid;
+    snprintf(b->version, sizeof b->version, "%.31s", m.info.version);
+    return 0;
+}
+
+static int start(struct broker_link *b, struct sl_err *err)
+{
+    char log[RUNDIR_SIZE + 24];
+    snprintf(log, sizeof log, "%s/broker.log", b->run_dir);
+    const char *const argv[] = { b->program, "--run-dir", b->run_dir, NULL };
+    struct child_daemon d = { .argv = argv, .log_path = log, .stdin_fd = -1, .umask = 022 };
+    b->starts++;
+    return child_start_daemon(&d, NULL, err);
+}
+
+int broker_link_open(struct broker_link *b, struct sl_err *err)
+{
+    broker_link_close(b);
+    b->adopted = try_connect(b, NULL) == 0;
+    if (b->adopted)
+        return 0;
+    int rc = start(b, err);
+    uint64_t deadline = clock_now_ns() + START_TIMEOUT_MS * NS_PER_MS;
+    while (rc == 0) {
+        usleep(5000);
+        if (try_connect(b, NULL) == 0)
+            return 0;
+        if (clock_now_ns() > deadline)
+            rc = sl_fail(err, SL_UNAVAILABLE,
+                         "the broker does not start: see %s/broker.log", b->run_dir);
+    }
+    return rc;
+}

@@ -1,0 +1,67 @@
+/* Owns the copies of the fronts in the run directory, which every job can read. */
+#include "agent.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/macros.h"
+#include "os/file.h"
+#include "os/log.h"
+
+/* Beside the programs in a build, in ../lib/sluice when installed. */
+static bool find_library(const struct agent *a, const char *name, char *out, size_t size)
+{
+    static const char *const places[] = { "%s/%s", "%s/../lib/sluice/%s", "%s/../lib/%s" };
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        snprintf(out, size, places[i], a->program_dir, name);
+        if (access(out, R_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* By rename: a running job has the old one mapped. */
+static int copy_in(const struct agent *a, const char *name, struct sl_err *err)
+{
+    char from[320], to[160], fresh[176], relative[64];
+    if (!find_library(a, name, from, sizeof from))
+        return sl_fail(err, SL_NOT_FOUND, "%s is not beside the programs in %s", name,
+                       a->program_dir);
+    snprintf(relative, sizeof relative, "front/%s", name);
+    agent_path(a, relative, to, sizeof to);
+    snprintf(fresh, sizeof fresh, "%s.new", to);
+    unlink(fresh);
+    int rc = file_copy(from, fresh, 0644, err);
+    if (rc == 0 && (chmod(fresh, 0644) != 0 || rename(fresh, to) != 0))
+        rc = sl_fail_sys(err, SL_IO, errno, "cannot put %s in place", to);
+    return rc;
+}
+
+void front_copy(struct agent *a)
+{
+    struct sl_err err = { 0 };
+    char dir[160];
+    bool loader;
+    agent_path(a, "front", dir, sizeof dir);
+    if (access(dir, F_OK) != 0)
+        file_make_dir(dir, 0755, NULL);
+    chmod(dir, 0755);
+    agent_path(a, "front/real", dir, sizeof dir);
+    if (access(dir, F_OK) != 0)
+        file_make_dir(dir, 0755, NULL);
+    chmod(dir, 0755);
+
+    a->front_ready = copy_in(a, "libsluice-opencl.so", &err) == 0;
+    if (!a->front_ready)
+        log_error("front-copy", "error=\"%s\"", err.msg);
+    loader = a->front_ready && copy_in(a, "libOpenCL.so.1", &err) == 0;
+    if (a->front_ready && !loader)
+        log_error("front-copy", "error=\"%s\"", err.msg);
+    snprintf(a->placement, sizeof a->placement, "%s",
+             !a->front_ready            ? "none"
+             : loader && geteuid() == 0 ? "mount"
+                                        : "environment");
+}

@@ -1,0 +1,118 @@
+/* Owns the list of devices: asks the backends, gives out indexes, applies the operator's
+ * options. */
+#include "agent.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/macros.h"
+#include "model/units.h"
+#include "os/log.h"
+
+static bool wanted(const struct agent_options *o, const struct backend *b)
+{
+    for (uint32_t i = 0; i < o->backend_count; i++)
+        if (strcmp(o->backend[i], b->name) == 0)
+            return true;
+    /* by default either what is real or what is emulated, never both unasked */
+    return o->backend_count == 0 &&
+           (b == &backend_emulated) == (o->probe.emulate_count > 0);
+}
+
+static int apply_reserve(const char *text, struct device *d, struct sl_err *err)
+{
+    if (!*text || d->emulated || d->state == DEVICE_FAILED)
+        return 0;
+    uint64_t bytes;
+    char *end;
+    double percent = strtod(text, &end);
+    if (end != text && strcmp(end, "%") == 0 && percent >= 0 && percent < 100)
+        bytes = (uint64_t)((double)d->memory_bytes * percent / 100);
+    else if (strcmp(text, "0") == 0)
+        bytes = 0;
+    else if (units_parse_size(text, &bytes, err) < 0)
+        return sl_prefix(err, "--reserve");
+    if (bytes >= d->memory_bytes)
+        return sl_fail(err, SL_INVALID, "--reserve %s is all of %s", text, d->id);
+    d->reserve_bytes = bytes;
+    return 0;
+}
+
+static int probe_all(struct agent *a, struct device *found, uint32_t *count,
+                     struct sl_err *err)
+{
+    for (size_t i = 0; backends[i]; i++) {
+        if (!wanted(&a->o, backends[i]))
+            continue;
+        int rc = backends[i]->probe(&a->o.probe, found, AGENT_MAX_DEVICES, count, err);
+        if (rc < 0)
+            return rc;
+    }
+    for (uint32_t i = 0; i < *count; i++) {
+        int rc = apply_reserve(a->o.reserve, &found[i], err);
+        if (rc < 0)
+            return rc;
+        found[i].share_tenants = a->o.share_tenants;
+    }
+    return 0;
+}
+
+static struct device *find_id(struct device *list, uint32_t count, const char *id)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (strcmp(list[i].id, id) == 0)
+            return &list[i];
+    return NULL;
+}
+
+/* With leases alive the broker knows devices by the indexes that it was told: known ids
+ * keep theirs, new ones come after, and one that is gone stays in its place and says so. */
+static int merge(struct agent *a, struct device *found, uint32_t count, struct sl_err *err)
+{
+    for (uint32_t i = 0; i < a->device_count; i++) {
+        struct device *now = find_id(found, count, a->device[i].id);
+        if (now) {
+            now->index = i;
+            a->device[i] = *now;
+        } else {
+            a->device[i].index = i;
+            a->device[i].state = DEVICE_FAILED;
+            snprintf(a->device[i].why, sizeof a->device[i].why, "it is no longer found");
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (find_id(a->device, a->device_count, found[i].id))
+            continue;
+        if (a->device_count == AGENT_MAX_DEVICES)
+            return sl_fail(err, SL_TOO_LARGE, "more than %d devices", AGENT_MAX_DEVICES);
+        found[i].index = a->device_count;
+        a->device[a->device_count++] = found[i];
+    }
+    return 0;
+}
+
+int inventory_build(struct agent *a, struct sl_err *err)
+{
+    struct device *found = calloc(AGENT_MAX_DEVICES, sizeof *found);
+    uint32_t count = 0;
+    if (!found)
+        return sl_fail(err, SL_INTERNAL, "out of memory");
+    int rc = probe_all(a, found, &count, err);
+    if (rc == 0 && agent_live_count(a) == 0)
+        a->device_count = 0;
+    if (rc == 0)
+        rc = merge(a, found, count, err);
+    free(found);
+    for (uint32_t i = 0; rc == 0 && i < a->device_count; i++) {
+        const struct device *d = &a->device[i];
+        log_info("device",
+                 "device=%s index=%u state=%s memory=%" PRIu64 " model=\"%s\" why=\"%s\"",
+                 d->id, i, device_state_name(d->state), d->memory_bytes, d->model, d->why);
+        rc = agent_save_device(a, d, err);
+    }
+    if (rc == 0 && a->device_count == 0)
+        log_warn("no-device", "what=\"no OpenCL device was found; see sluice doctor\"");
+    return rc;
+}

@@ -1,0 +1,401 @@
+/* Owns a lease from the request to the grant: placement, waiting, and the clocks that end
+ * it. */
+#include "agent.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "core/clock.h"
+#include "core/macros.h"
+#include "os/log.h"
+
+static const struct lease **list_leases(const struct agent *a)
+{
+    const struct lease **list = calloc(a->lease_count + 1, sizeof *list);
+    for (uint32_t i = 0; list && i < a->lease_count; i++)
+        list[i] = &a->lease[i]->l;
+    return list;
+}
+
+/* What is taken of each device, without `except`. */
+static bool sum_up(const struct agent *a, const struct lease *except, struct place_use *use)
+{
+    const struct lease **list = list_leases(a);
+    if (!list)
+        return false;
+    place_sum(a->device, a->device_count, list, a->lease_count, except, use);
+    free(list);
+    return true;
+}
+
+static void find_place(const struct agent *a, const struct lease_request *q, uint32_t uid,
+                       struct place_verdict *v)
+{
+    struct place_use use[AGENT_MAX_DEVICES];
+    struct place_policy policy = { .mem_overcommit_permille =
+                                       a->o.mem_overcommit_permille };
+    if (sum_up(a, NULL, use)) {
+        place_find(a->device, use, a->device_count, q, uid, &policy, v);
+        return;
+    }
+    memset(v, 0, sizeof *v);
+    v->code = SL_INTERNAL;
+    v->cause = "state";
+    snprintf(v->why, sizeof v->why, "out of memory");
+}
+
+static void fail_placement(const struct agent *a, struct api_request *r,
+                           const struct lease_request *q, const struct place_verdict *v,
+                           enum sl_code code)
+{
+    struct sl_err err = { 0 };
+    sl_fail(&err, code, "%s", v->why);
+    json_t *members = place_explain(v, a->device, a->device_count, q);
+    if (members)
+        json_object_set_new(members, "request", lease_request_to_json(q));
+    api_fail_with(r, &err, members);
+}
+
+/* ---- the record ---- */
+
+static void fill_lease(struct agent_lease *al, const struct lease_request *q,
+                       const struct api_caller *c, const char *command)
+{
+    struct lease *l = &al->l;
+    char id[24];
+    snprintf(l->name, sizeof l->name, "%s",
+             q->name[0] ? q->name : lease_format_id(l->number, id));
+    snprintf(l->tenant, sizeof l->tenant, "uid:%u", c->uid);
+    snprintf(l->command, sizeof l->command, "%s", command ? command : "");
+    l->uid = c->uid;
+    l->state = LEASE_PENDING;
+    l->epoch = 1;
+    l->mode = q->mode;
+    l->priority = q->priority;
+    l->fail_closed = q->fail_closed;
+    l->time_ms = q->time_ms;
+    l->max_kernel_ms = q->max_kernel_ms;
+    l->cpu_milli = q->cpu_milli;
+    l->host_mem_bytes = q->host_mem_bytes;
+    l->created_ms = agent_wall_ms();
+    al->q = *q;
+    al->by_run = l->command[0] != '\0';
+}
+
+static void fill_slices(const struct agent *a, struct agent_lease *al,
+                        const struct place_verdict *v)
+{
+    struct lease *l = &al->l;
+    l->slice_count = al->q.slice_count;
+    l->emulated = false;
+    for (uint32_t i = 0; i < l->slice_count; i++) {
+        const struct device *d = &a->device[v->device[i]];
+        place_slice_fill(d, &al->q, &l->slice[i]);
+        l->emulated |= d->emulated;
+        l->grades = d->grades;
+    }
+}
+
+static void caller_gone(struct agent *a, struct watch *w)
+{
+    agent_unwatch(a, w); /* lease_tick() looks at it when the time for anchoring is over */
+}
+
+void lease_arm_timers(struct agent *a, struct agent_lease *al)
+{
+    uint64_t now = clock_now_ns(), wall = agent_wall_ms();
+    if (al->l.time_ms) {
+        uint64_t past = sub_sat_u64(wall, al->l.granted_ms);
+        al->expires_ns = now + sub_sat_u64(al->l.time_ms, past) * NS_PER_MS + 1;
+    }
+    if (al->by_run && !al->l.shim_pid)
+        al->unanchored_until_ns = now + a->o.orphan_grace_ms * NS_PER_MS;
+}
+
+static void watch_caller(struct agent *a, struct agent_lease *al, pid_t pid)
+{
+    struct proc_id id;
+    if (!al->by_run || al->job || proc_identify(pid, &id, NULL) < 0)
+        return;
+    int fd = proc_open(&id, NULL);
+    if (fd < 0)
+        return;
+    al->caller = (struct watch){ .fd = fd, .ready = caller_gone, .owner = al };
+    agent_watch(a, &al->caller, NULL);
+}
+
+/* Placed: durable, then told to the broker.  On failure it is released again. */
+static int grant(struct agent *a, struct agent_lease *al, const struct place_verdict *v,
+                 struct sl_err *err)
+{
+    fill_slices(a, al, v);
+    al->l.state = LEASE_ACTIVE;
+    al->l.why[0] = '\0';
+    al->l.granted_ms = agent_wall_ms();
+    int rc = al->by_run ? job_make_dir(a, al, err) : 0;
+    if (rc == 0)
+        rc = agent_save(a, al, err);
+    if (rc == 0)
+        rc = restate_lease(a, al, NULL, err);
+    if (rc == -SL_UNAVAILABLE)
+        rc = 0; /* the broker is being started again and will be told */
+    if (rc < 0) {
+        al->l.state = LEASE_RELEASED;
+        al->l.released_ms = agent_wall_ms();
+        snprintf(al->l.why, sizeof al->l.why, "not granted: %.150s", err ? err->msg : "");
+        agent_save(a, al, NULL);
+        return rc;
+    }
+    lease_arm_timers(a, al);
+    log_info("lease-granted",
+             "lease=L%" PRIu64 " name=%s uid=%u device=%s mem=%" PRIu64 " compute=%u",
+             al->l.number, al->l.name, al->l.uid, al->l.slice[0].device,
+             al->l.slice[0].mem_request_bytes, al->l.slice[0].compute_request_permille);
+    return 0;
+}
+
+/* Grant, start what a submit asked for, answer whoever waits. */
+static void grant_and_answer(struct agent *a, struct agent_lease *al, struct api_request *r,
+                             const struct place_verdict *v)
+{
+    struct sl_err err = { 0 };
+    int rc = grant(a, al, v, &err);
+    bool submit = al->job != NULL;
+    if (rc == 0 && submit) {
+        rc = job_start(a, al, &err);
+        if (rc < 0)
+            drain_start(a, al, err.msg);
+    }
+    if (rc < 0)
+        api_fail(r, &err);
+    else
+        api_answer(r, 201, submit ? agent_job_json(a, al) : agent_lease_json(a, al));
+}
+
+/* ---- waiting ---- */
+
+static void waiter_gone(void *ctx, struct api_request *r)
+{
+    struct agent *a = ctx;
+    for (uint32_t i = 0; i < a->lease_count; i++) {
+        struct agent_lease *al = a->lease[i];
+        if (al->waiting != r)
+            continue;
+        al->waiting = NULL;
+        al->l.state = LEASE_RELEASED;
+        al->l.released_ms = agent_wall_ms();
+        snprintf(al->l.why, sizeof al->l.why, "whoever waited went away");
+        agent_save(a, al, NULL);
+        return;
+    }
+}
+
+void lease_refuse_pending(struct agent *a, struct agent_lease *al, const struct sl_err *why)
+{
+    struct api_request *r = al->waiting;
+    al->waiting = NULL;
+    al->l.state = LEASE_RELEASED;
+    al->l.released_ms = agent_wall_ms();
+    snprintf(al->l.why, sizeof al->l.why, "%.190s", why->msg);
+    agent_save(a, al, NULL);
+    if (r)
+        api_fail(r, why);
+}
+
+/* The one to look at next: highest priority, then oldest; NULL after the last. */
+static struct agent_lease *next_pending(struct agent *a, const struct agent_lease *after)
+{
+    struct agent_lease *best = NULL;
+    for (uint32_t i = 0; i < a->lease_count; i++) {
+        struct agent_lease *al = a->lease[i];
+        if (al->l.state != LEASE_PENDING)
+            continue;
+        if (after &&
+            (al->l.priority > after->l.priority ||
+             (al->l.priority == after->l.priority && al->l.number <= after->l.number)))
+            continue;
+        if (!best || al->l.priority > best->l.priority)
+            best = al;
+    }
+    return best;
+}
+
+void lease_retry_pending(struct agent *a)
+{
+    if (a->ending)
+        return;
+    /* In order, and none passes one before it that asks for the same devices: a stream of
+     * small ones would keep a large one waiting for ever. */
+    struct agent_lease *al = NULL;
+    char blocked[8][DEVICE_ID_SIZE];
+    uint32_t blocked_count = 0;
+    while ((al = next_pending(a, al)) != NULL) {
+        bool behind = blocked_count == ARRAY_LEN(blocked);
+        for (uint32_t i = 0; i < blocked_count; i++)
+            behind |=
+                !blocked[i][0] || !al->q.device[0] || strcmp(blocked[i], al->q.device) == 0;
+        struct place_verdict v;
+        find_place(a, &al->q, al->l.uid, &v);
+        if (v.code == SL_OK && !behind) {
+            struct api_request *r = al->waiting;
+            al->waiting = NULL;
+            grant_and_answer(a, al, r, &v);
+            continue;
+        }
+        snprintf(al->l.why, sizeof al->l.why, "%.199s",
+                 v.code == SL_OK ? "behind another that waits" : v.why);
+        if (blocked_count < ARRAY_LEN(blocked))
+            memcpy(blocked[blocked_count++], al->q.device, sizeof blocked[0]);
+    }
+}
+
+static void start_waiting(struct agent *a, struct agent_lease *al, struct api_request *r,
+                          const struct place_verdict *v)
+{
+    struct sl_err err = { 0 };
+    snprintf(al->l.why, sizeof al->l.why, "%.199s", v->why);
+    al->wait_until_ns =
+        al->q.wait_ms == UNKNOWN_U64 || al->q.wait_ms > INT64_MAX / NS_PER_MS
+            ? UNKNOWN_U64
+            : clock_now_ns() + al->q.wait_ms * NS_PER_MS;
+    if (agent_save(a, al, &err) < 0) {
+        lease_refuse_pending(a, al, &err);
+        api_fail(r, &err);
+        return;
+    }
+    al->waiting = r;
+    api_on_cancel(r, waiter_gone, a);
+    log_info("lease-waits", "lease=L%" PRIu64 " uid=%u why=\"%s\"", al->l.number, al->l.uid,
+             v->why);
+}
+
+/* ---- the operation ---- */
+
+static int check_name(struct agent *a, const struct lease_request *q, uid_t uid,
+                      struct sl_err *err)
+{
+    for (uint32_t i = 0; q->name[0] && i < a->lease_count; i++) {
+        const struct agent_lease *al = a->lease[i];
+        if (agent_lease_is_live(al) && al->l.uid == uid && strcmp(al->l.name, q->name) == 0)
+            return sl_fail(err, SL_CONFLICT,
+                           "lease L%" PRIu64
+                           " is called \"%s\" and still lives; choose another "
+                           "name or release it",
+                           al->l.number, q->name);
+    }
+    return 0;
+}
+
+static bool others_wait(const struct agent *a, const struct lease_request *q)
+{
+    for (uint32_t i = 0; q->wait_ms && i < a->lease_count; i++)
+        if (a->lease[i]->l.state == LEASE_PENDING && a->lease[i]->l.priority >= q->priority)
+            return true;
+    return false;
+}
+
+static void answer_plan(const struct agent *a, struct api_request *r,
+                        const struct lease_request *q, const struct place_verdict *v)
+{
+    json_t *slices = json_array();
+    for (uint32_t i = 0; i < q->slice_count; i++) {
+        const struct device *d = &a->device[v->device[i]];
+        struct lease_slice s;
+        place_slice_fill(d, q, &s);
+        json_array_append_new(
+            slices, json_pack("{s:s, s:s, s:b, s:{s:I, s:I}, s:{s:i, s:i}, s:s}", "device",
+                              d->id, "model", d->model, "emulated", d->emulated, "mem",
+                              "request", (json_int_t)s.mem_request_bytes, "limit",
+                              (json_int_t)s.mem_limit_bytes, "compute", "request",
+                              (int)s.compute_request_permille, "limit",
+                              (int)s.compute_limit_permille, "grade",
+                              grade_name(d->grades.memory)));
+    }
+    api_answer(r, 200,
+               json_pack("{s:b, s:o, s:o}", "dry_run", 1, "request",
+                         lease_request_to_json(q), "slices", slices));
+}
+
+void lease_ask(struct agent *a, struct api_request *r, const struct lease_request *q,
+               const char *command, bool dry_run, json_t *job)
+{
+    AUTO_JSON json_t *owned_job = job;
+    struct api_caller caller = api_request_caller(r);
+    struct sl_err err = { 0 };
+    if (a->ending)
+        sl_fail(&err, SL_UNAVAILABLE, "this agent is ending");
+    if (err.code || check_name(a, q, caller.uid, &err) < 0) {
+        api_fail(r, &err);
+        return;
+    }
+    struct place_verdict v;
+    find_place(a, q, caller.uid, &v);
+    bool wait = q->wait_ms && !v.never && !dry_run && v.code != SL_NOT_FOUND;
+    if (v.code != SL_OK && !wait) {
+        fail_placement(a, r, q, &v, v.code);
+        return;
+    }
+    if (dry_run) {
+        answer_plan(a, r, q, &v);
+        return;
+    }
+    struct agent_lease *al = agent_add(a, a->next_number, &err);
+    if (!al) {
+        api_fail(r, &err);
+        return;
+    }
+    fill_lease(al, q, &caller, command);
+    al->job = TAKE_PTR(owned_job);
+    watch_caller(a, al, caller.pid);
+    if (v.code == SL_OK && others_wait(a, q))
+        snprintf(v.why, sizeof v.why, "behind others that wait");
+    if (v.code == SL_OK && !others_wait(a, q)) {
+        grant_and_answer(a, al, r, &v);
+    } else {
+        start_waiting(a, al, r, &v);
+        lease_retry_pending(a);
+    }
+}
+
+void lease_create_op(void *ctx, struct api_request *r, const struct lease_request *q,
+                     const char *command, bool dry_run)
+{
+    lease_ask(ctx, r, q, command, dry_run, NULL);
+}
+
+/* ---- clocks ---- */
+
+static void end_wait(struct agent *a, struct agent_lease *al)
+{
+    struct place_verdict v;
+    struct api_request *r = al->waiting;
+    find_place(a, &al->q, al->l.uid, &v);
+    al->waiting = NULL;
+    al->l.state = LEASE_RELEASED;
+    al->l.released_ms = agent_wall_ms();
+    agent_save(a, al, NULL);
+    if (!v.why[0])
+        snprintf(v.why, sizeof v.why, "no room in the time given: %.150s", al->l.why);
+    if (r)
+        fail_placement(a, r, &al->q, &v, SL_TIMEOUT);
+}
+
+void lease_tick(struct agent *a, uint64_t now_ns)
+{
+    for (uint32_t i = 0; i < a->lease_count; i++) {
+        struct agent_lease *al = a->lease[i];
+        if (al->l.state == LEASE_PENDING && now_ns >= al->wait_until_ns)
+            end_wait(a, al);
+        if (al->l.state != LEASE_ACTIVE)
+            continue;
+        if (al->expires_ns && now_ns >= al->expires_ns)
+            drain_start(a, al, "its time is over");
+        else if (al->unanchored_until_ns && now_ns >= al->unanchored_until_ns &&
+                 al->caller.fd < 0)
+            drain_start(a, al, "its program was never started");
+    }
+}

@@ -1,0 +1,216 @@
+/* Owns the command line of sluice-agent: one row an option, which makes parsing and help.
+ */
+#include "options.h"
+
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/macros.h"
+#include "model/units.h"
+
+struct row {
+    const char *name, *argument, *help;
+    int (*set)(struct agent_options *o, const char *value, struct sl_err *err);
+};
+
+static int set_run_dir(struct agent_options *o, const char *value, struct sl_err *err)
+{
+    o->run_dir = value;
+    return 0;
+}
+
+static int set_embedded(struct agent_options *o, const char *value, struct sl_err *err)
+{
+    o->embedded = true;
+    return 0;
+}
+
+static int set_foreground(struct agent_options *o, const char *value, struct sl_err *err)
+{
+    o->foreground = true;
+    return 0;
+}
+
+static int set_share(struct agent_options *o, const char *value, struct sl_err *err)
+{
+    o->share_tenants = true;
+    return 0;
+}
+
+static int append(const char **list, uint32_t *count, const char *value, const char *option,
+                  struct sl_err *err)
+{
+    if (*count == BACKEND_MAX_NAMES)
+        return sl_fail(err, SL_INVALID, "%s: at most %d", option, BACKEND_MAX_NAMES);
+    list[(*count)++] = value;
+    return 0;
+}
+
+static int set_emulate(struct agent_options *o, const char *value, struct sl_err *err)
+{
+    /* a file is found from the caller's directory, which the daemon leaves */
+    char *path =
+        strchr(value, '/') || strstr(value, ".json") ? realpath(value, NULL) : NULL;
+    return append(o->probe.emulate, &o->probe.emulate_count, path ? path : value,
+                  "--emulate", err);
+}
+
+static int set_probe_env(struct agent_options *o, const char *value, struct sl_err *err)
+{
+    return append(o->probe.probe_env, &o->probe.probe_env_count, value, "--probe-env", err);
+}
+
+static int set_backends(struct agent_options *o, const char *value, struct sl_err *err)
+{
+    char *copy = strdup(value), *rest = copy, *item; /* kept: the options point into it */
+    while (copy && (item = strsep(&rest, ",")) != NULL) {
+        if (!backend_find(item))
+            return sl_fail(err, SL_INVALID, "--backends: there is no backend \"%s\"", item);
+        int rc = append(o->backend, &o->backend_count, item, "--backends", err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int set_reserve(struct agent_options *o, const char *value, struct sl_err *err)
+{
+    if (strlen(value) >= sizeof o->reserve)
+        return sl_fail(err, SL_INVALID, "--reserve: a size or a percentage");
+    strcpy(o->reserve, value);
+    return 0;
+}
+
+static int set_overcommit(struct agent_options *o, const char *value, struct sl_err *err)
+{
+    char *end;
+    double r = strtod(value, &end);
+    if (end == value || *end || !(r >= 1) || r > 10)
+        return sl_fail(err, SL_INVALID, "--mem-overcommit \"%s\": a factor from 1 to 10",
+                       value);
+    o->mem_overcommit_permille = (uint32_t)lround(r * 1000);
+    return 0;
+}
+
+static int set_idle_exit(struct agent_options *o, const char *value, struct sl_err *err)
+{
+    return units_parse_duration(value, &o->idle_exit_ms, err);
+}
+
+static int set_orphan_grace(struct agent_options *o, const char *value, struct sl_err *err)
+{
+    return units_parse_duration(value, &o->orphan_grace_ms, err);
+}
+
+static int set_kill_grace(struct agent_options *o, const char *value, struct sl_err *err)
+{
+    return units_parse_duration(value, &o->kill_grace_ms, err);
+}
+
+static int set_probe_timeout(struct agent_options *o, const char *value, struct sl_err *err)
+{
+    uint64_t ms;
+    int rc = units_parse_duration(value, &ms, err);
+    if (rc == 0)
+        o->probe.probe_timeout_ms = (uint32_t)min_u64(ms, 600000);
+    return rc;
+}
+
+static int set_ready_fd(struct agent_options *o, const char *value, struct sl_err *err)
+{
+    char *end;
+    long fd = strtol(value, &end, 10);
+    if (end == value || *end || fd < 0 || fd > 1 << 20)
+        return sl_fail(err, SL_INVALID, "--ready-fd: a descriptor");
+    o->ready_fd = (int)fd;
+    return 0;
+}
+
+static const struct row rows[] = {
+    { "run-dir", "DIR", "where it lives (else SLUICE_RUN_DIR, else the user's default)",
+      set_run_dir },
+    { "embedded", NULL, "end some time after the last lease, with the broker",
+      set_embedded },
+    { "idle-exit", "TIME", "that time (60s)", set_idle_exit },
+    { "emulate", "WHAT",
+      "devices that exist only as numbers: a100-80g:8,l4, or a file; may be "
+      "repeated; real ones are then off",
+      set_emulate },
+    { "backends", "LIST", "exactly these: opencl,emulated", set_backends },
+    { "share-tenants", NULL, "let several users share a device", set_share },
+    { "reserve", "SIZE|N%", "memory of each real device that is never lent", set_reserve },
+    { "mem-overcommit", "R", "memory limits may reach R times a device (1)",
+      set_overcommit },
+    { "probe-env", "NAME", "a variable that the probe of drivers may see; may be repeated",
+      set_probe_env },
+    { "probe-timeout", "TIME", "how long drivers may take to answer (20s)",
+      set_probe_timeout },
+    { "orphan-grace", "TIME", "for a program that never starts (30s)", set_orphan_grace },
+    { "kill-grace", "TIME", "between SIGTERM and SIGKILL at a release (5s)",
+      set_kill_grace },
+    { "foreground", NULL, "stay, and log to standard error", set_foreground },
+    { "ready-fd", "N", "write \"+\" there when it answers, or the error", set_ready_fd },
+    { "version", NULL, "print it", NULL },
+    { "help", NULL, "this", NULL },
+};
+
+static void print_help(FILE *to)
+{
+    fprintf(
+        to,
+        "usage: sluice-agent [options]\nDevices, leases and jobs of this machine; started "
+        "by sluice up or sluice run.\n\n");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char left[40];
+        snprintf(left, sizeof left, "--%s%s%s", rows[i].name, rows[i].argument ? " " : "",
+                 rows[i].argument ? rows[i].argument : "");
+        fprintf(to, "  %-24s %s\n", left, rows[i].help);
+    }
+}
+
+static void set_defaults(struct agent_options *o)
+{
+    memset(o, 0, sizeof *o);
+    o->idle_exit_ms = 60000;
+    o->orphan_grace_ms = 30000;
+    o->kill_grace_ms = 5000;
+    o->mem_overcommit_permille = 1000;
+    o->ready_fd = -1;
+}
+
+int options_parse(int argc, char **argv, struct agent_options *o)
+{
+    struct option longs[ARRAY_LEN(rows) + 1] = { 0 };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        longs[i] = (struct option){ rows[i].name,
+                                    rows[i].argument ? required_argument : no_argument,
+                                    NULL, (int)i };
+    set_defaults(o);
+    for (int i; (i = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
+        struct sl_err err = { 0 };
+        if (i < 0 || i >= (int)ARRAY_LEN(rows)) {
+            print_help(stderr);
+            return 2;
+        }
+        if (!rows[i].set) {
+            if (strcmp(rows[i].name, "help") == 0)
+                print_help(stdout);
+            else
+                puts("sluice-agent " SLUICE_VERSION);
+            return 0;
+        }
+        if (rows[i].set(o, optarg, &err) < 0) {
+            fprintf(stderr, "sluice-agent: %s\n", err.msg);
+            return 2;
+        }
+    }
+    if (optind < argc) {
+        fprintf(stderr, "sluice-agent: unexpected argument: %s\n", argv[optind]);
+        return 2;
+    }
+    return -1;
+}

@@ -1,0 +1,299 @@
+/* Placement on one machine: what fits, what does not, and how that is explained. */
+#include "../rows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/backend.h"
+#include "model/units.h"
+#include "place.h"
+
+#define MAX 16
+
+/* A machine with leases on it. */
+struct scene {
+    struct device device[MAX];
+    uint32_t count;
+    struct lease lease[64];
+    uint32_t lease_count;
+    struct place_policy policy;
+};
+
+static void scene_init(struct scene *s, const char *machine)
+{
+    struct sl_err err = { 0 };
+    memset(s, 0, sizeof *s);
+    s->policy.mem_overcommit_permille = 1000;
+    if (emulated_add(machine, s->device, MAX, &s->count, &err) < 0)
+        fail_msg("%s", err.msg);
+    for (uint32_t i = 0; i < s->count; i++)
+        s->device[i].index = i;
+}
+
+static struct lease_request ask(uint32_t slices, uint64_t mem, uint32_t permille)
+{
+    struct lease_request q;
+    lease_request_init(&q);
+    q.slice_count = slices;
+    q.mem_request_bytes = q.mem_limit_bytes = mem;
+    q.compute_request_permille = q.compute_limit_permille = permille;
+    return q;
+}
+
+static struct place_verdict find(struct scene *s, const struct lease_request *q,
+                                 uint32_t uid)
+{
+    const struct lease *list[64];
+    struct place_use use[MAX];
+    struct place_verdict v;
+    for (uint32_t i = 0; i < s->lease_count; i++)
+        list[i] = &s->lease[i];
+    place_sum(s->device, s->count, list, s->lease_count, NULL, use);
+    place_find(s->device, use, s->count, q, uid, &s->policy, &v);
+    return v;
+}
+
+/* Place it and keep it; the position of its first device, or -1. */
+static int put(struct scene *s, const struct lease_request *q, uint32_t uid)
+{
+    struct place_verdict v = find(s, q, uid);
+    if (v.code != SL_OK)
+        return -1;
+    struct lease *l = &s->lease[s->lease_count++];
+    l->state = LEASE_ACTIVE;
+    l->uid = uid;
+    l->slice_count = q->slice_count;
+    for (uint32_t i = 0; i < q->slice_count; i++)
+        place_slice_fill(&s->device[v.device[i]], q, &l->slice[i]);
+    return (int)v.device[0];
+}
+
+/* "a:mem-MiB/permille" in use, one letter a device of 1000 MiB; then what is asked. */
+static void dimensions(void **state)
+{
+    static const struct {
+        const char *label;
+        uint32_t used[3][2]; /* MiB, permille */
+        uint32_t slices, mib, permille;
+        const char *want; /* devices, or "none: cause" */
+    } rows[] = {
+        { "fits exactly", { { 200, 500 }, { 1000, 0 }, { 1000, 0 } }, 1, 800, 500, "a" },
+        { "one MiB short",
+          { { 201, 500 }, { 1000, 0 }, { 1000, 0 } },
+          1,
+          800,
+          500,
+          "none: memory" },
+        { "one permille short",
+          { { 200, 501 }, { 1000, 0 }, { 1000, 0 } },
+          1,
+          800,
+          500,
+          "none: compute" },
+        { "free memory on one and free time on another are no slice (failure 11)",
+          { { 0, 900 }, { 900, 0 }, { 900, 900 } },
+          1,
+          500,
+          500,
+          "none: compute" },
+        { "the fuller one that still fits is taken",
+          { { 0, 0 }, { 500, 500 }, { 200, 200 } },
+          1,
+          300,
+          300,
+          "b" },
+        { "an empty card is kept for what needs it whole",
+          { { 0, 0 }, { 100, 100 }, { 1000, 0 } },
+          1,
+          100,
+          100,
+          "b" },
+        { "a full share takes a card with none lent (failure 12)",
+          { { 10, 1 }, { 10, 0 }, { 0, 0 } },
+          1,
+          10,
+          1000,
+          "b" },
+        { "two slices stand on two devices",
+          { { 0, 0 }, { 0, 0 }, { 1000, 1000 } },
+          2,
+          400,
+          400,
+          "ab" },
+        { "no half gangs",
+          { { 0, 0 }, { 1000, 0 }, { 1000, 0 } },
+          2,
+          400,
+          400,
+          "none: memory" },
+        { "more slices than devices never fit",
+          { { 0, 0 }, { 0, 0 }, { 0, 0 } },
+          4,
+          10,
+          10,
+          "none: devices" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct device d[3] = { 0 };
+        struct place_use use[3] = { 0 };
+        struct place_policy policy = { 1000 };
+        struct place_verdict v;
+        struct lease_request q = ask(rows[i].slices, rows[i].mib * MIB, rows[i].permille);
+        char have[32] = "";
+        for (uint32_t k = 0; k < 3; k++) {
+            d[k] = (struct device){ .index = k, .memory_bytes = 1000 * MIB };
+            snprintf(d[k].id, sizeof d[k].id, "%c", 'a' + k);
+            use[k].mem_request_bytes = use[k].mem_limit_bytes = rows[i].used[k][0] * MIB;
+            use[k].permille = rows[i].used[k][1];
+        }
+        place_find(d, use, 3, &q, 0, &policy, &v);
+        if (v.code == SL_OK)
+            for (uint32_t k = 0; k < q.slice_count; k++)
+                strcat(have, d[v.device[k]].id);
+        else
+            snprintf(have, sizeof have, "none: %s", v.cause);
+        if (strcmp(have, rows[i].want) != 0)
+            print_message("%s: have %s (%s)\n", rows[i].label, have, v.why);
+        ROW(rows[i].label, strcmp(have, rows[i].want) == 0);
+    }
+}
+
+static void fact_1_two_of_48_do_not_fit_one_of_80(void **state)
+{
+    struct scene s;
+    struct lease_request q = ask(1, 48 * GIB, 300);
+    scene_init(&s, "a100-80g:2");
+    ROW("the first takes the first card", put(&s, &q, 0) == 0);
+    struct lease_request rest = ask(1, 32 * GIB - s.device[0].reserve_bytes, 300);
+    ROW("the second goes to the other card", put(&s, &q, 0) == 1);
+    ROW("a third finds no room", put(&s, &q, 0) == -1);
+    ROW("32 GiB less the reserve stay free on the first", put(&s, &rest, 0) >= 0);
+
+    scene_init(&s, "a100-80g");
+    s.policy.mem_overcommit_permille = 1200;
+    struct lease_request limits = ask(1, 30 * GIB, 300);
+    limits.mem_limit_bytes = 48 * GIB;
+    ROW("over-commit 1.2: one limit of 48", put(&s, &limits, 0) == 0);
+    ROW("over-commit 1.2: two limits of 48, requests fit", put(&s, &limits, 0) == 0);
+    ROW("over-commit 1.2: requests of 48 do not", put(&s, &q, 0) == -1);
+    s.policy.mem_overcommit_permille = 1000;
+    s.lease_count = 1;
+    ROW("without it the limits must fit too", put(&s, &limits, 0) == -1);
+}
+
+static void fact_2_sizes_come_from_the_driver(void **state)
+{
+    struct scene s;
+    scene_init(&s, "a100-80g");
+    uint64_t mib = device_lendable_bytes(&s.device[0]) / MIB;
+    ROW("an 80 GB card lends about 81,000 MiB", mib > 80900 && mib < 81920);
+    ROW("part of it is reserved", s.device[0].reserve_bytes > 0);
+    struct lease_request whole = ask(1, 0, 1000), name = ask(1, 80 * GIB, 1000);
+    ROW("80 GiB by the name do not fit", put(&s, &name, 0) == -1);
+    ROW("the whole device does", put(&s, &whole, 0) == 0);
+    ROW("and is exactly what may be lent",
+        s.lease[0].slice[0].mem_request_bytes == device_lendable_bytes(&s.device[0]));
+}
+
+static void fact_3_a_pool_is_no_address_space(void **state)
+{
+    struct scene s;
+    scene_init(&s, "a100-80g:8");
+    struct lease_request q = ask(1, 100 * GIB, 1000);
+    struct place_verdict v = find(&s, &q, 0);
+    ROW("100 GiB on one device is refused", v.code == SL_NO_CAPACITY);
+    ROW("and would be for ever: waiting is vain", v.never);
+    ROW("by memory", strcmp(v.cause, "memory") == 0);
+    ROW("the largest slice is one card's",
+        v.largest_free_bytes == device_lendable_bytes(&s.device[0]));
+    ROW("the total is eight times that", v.total_free_bytes == 8 * v.largest_free_bytes);
+    json_t *j = place_explain(&v, s.device, s.count, &q);
+    char *text = json_dumps(j, 0);
+    ROW("more devices are offered", strstr(text, "more devices: 2 x 51200MiB") ||
+                                        strstr(text, "more devices: 2 x 50GiB"));
+    ROW("a smaller slice is offered", strstr(text, "fits now on one device") != NULL);
+    ROW("the sentence has the largest and the total",
+        strstr(v.why, "79.3 GiB") && strstr(v.why, "635 GiB"));
+    free(text);
+    json_decref(j);
+}
+
+static void failure_8_the_24th_waits(void **state)
+{
+    struct scene s;
+    scene_init(&s, "l40s");
+    struct lease_request q = ask(1, 2000 * MIB, 10);
+    ROW("the driver's total is 46068 MiB", s.device[0].memory_bytes == 46068 * MIB);
+    s.device[0].reserve_bytes = 0;
+    int fits = 0;
+    while (put(&s, &q, 0) == 0)
+        fits++;
+    ROW("23 of 2000 MiB fit, the 24th does not", fits == 23);
+    ROW("it may wait", !find(&s, &q, 0).never);
+    s.lease[5].state = LEASE_DRAINING;
+    ROW("one that drains still counts", put(&s, &q, 0) == -1);
+    s.lease[5].state = LEASE_RELEASED;
+    ROW("one that is released does not", put(&s, &q, 0) == 0);
+}
+
+static void failure_13_whole_card_needs_both(void **state)
+{
+    struct scene s;
+    scene_init(&s, "t4:2");
+    struct lease_request small = ask(1, 1 * MIB, 1), whole = ask(1, 0, 1000);
+    put(&s, &small, 0);
+    ROW("a card with a sliver lent is not whole", put(&s, &whole, 0) == 1);
+    ROW("and there is no second whole one", put(&s, &whole, 0) == -1);
+    struct lease_request idle = ask(1, GIB, 1000);
+    idle.mode = LEASE_BESTEFFORT;
+    ROW("besteffort needs memory and no time", put(&s, &idle, 0) == 0);
+}
+
+static void rules(void **state)
+{
+    struct scene s;
+    scene_init(&s, "a10:2");
+    struct lease_request q = ask(1, GIB, 100), two = ask(2, GIB, 100);
+    ROW("tenant 1000 gets the first card", put(&s, &q, 1000) == 0);
+    ROW("tenant 1001 does not share it", put(&s, &q, 1001) == 1);
+    ROW("nobody is left for tenant 1002", put(&s, &q, 1002) == -1);
+    ROW("and is told why", strcmp(find(&s, &q, 1002).cause, "tenancy") == 0);
+    s.device[0].share_tenants = s.device[1].share_tenants = true;
+    ROW("the operator may waive it", put(&s, &q, 1002) >= 0);
+
+    scene_init(&s, "a10:2");
+    ROW("a spanning lease", put(&s, &two, 0) == 0);
+    ROW("one at most on a device", put(&s, &two, 0) == -1);
+    ROW("by cause", strcmp(find(&s, &two, 0).cause, "spanning") == 0);
+    ROW("single ones beside it are fine", put(&s, &q, 0) >= 0);
+
+    scene_init(&s, "a10,l4");
+    snprintf(q.device, sizeof q.device, "%s", "emu-l4-0");
+    ROW("a device by id", put(&s, &q, 0) == 1);
+    snprintf(q.device, sizeof q.device, "%s", "1");
+    ROW("by index", put(&s, &q, 0) == 1);
+    snprintf(q.device, sizeof q.device, "%s", "nvidia l4");
+    ROW("by model, any case", put(&s, &q, 0) == 1);
+    snprintf(q.device, sizeof q.device, "%s", "emu-l4-9");
+    ROW("one that is not there is not found", find(&s, &q, 0).code == SL_NOT_FOUND);
+    s.device[1].state = DEVICE_HELD;
+    snprintf(q.device, sizeof q.device, "%s", "1");
+    ROW("one that is held is left alone", strcmp(find(&s, &q, 0).cause, "state") == 0);
+
+    s.count = 0;
+    q.device[0] = '\0';
+    ROW("no device at all", strcmp(find(&s, &q, 0).cause, "state") == 0);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(dimensions),
+    cmocka_unit_test(fact_1_two_of_48_do_not_fit_one_of_80),
+    cmocka_unit_test(fact_2_sizes_come_from_the_driver),
+    cmocka_unit_test(fact_3_a_pool_is_no_address_space),
+    cmocka_unit_test(failure_8_the_24th_waits),
+    cmocka_unit_test(failure_13_whole_card_needs_both),
+    cmocka_unit_test(rules),
+};
+
+ROWS_MAIN(tests)

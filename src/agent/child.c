@@ -84,6 +84,7 @@ int child_capture(const char *const argv[], char *const envp[], uint32_t timeout
     AUTO_CLOSE int from = ends[0];
     pid_t pid = fork();
     if (pid == 0) {
+        setpgid(0, 0);
         reset_signals();
         int null = open("/dev/null", O_RDWR);
         dup2(null, 0);
@@ -100,6 +101,7 @@ int child_capture(const char *const argv[], char *const envp[], uint32_t timeout
     AUTO_BUF struct buf text = { 0 };
     int status = 0, rc = collect(from, deadline, max, &text, err);
     if (rc < 0 || wait_until(pid, deadline, &status) != 0) {
+        kill(-pid, SIGKILL); /* what it started goes too */
         kill(pid, SIGKILL);
         /* One that hangs in the kernel does not die; it must not hold the agent too. */
         wait_until(pid, clock_now_ns() + 2 * NS_PER_S, &status);

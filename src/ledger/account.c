@@ -89,7 +89,8 @@ void account_sync(struct share *s, uint64_t now_ns)
     } else if (s->waits) {
         s->wait_ns += dt;
     }
-    clamp_balances(s);
+    if (dt > 0) /* between the end of a turn and the next request no time passes */
+        clamp_balances(s);
 }
 
 void account_refund(struct share *s, uint64_t ns)

@@ -9,10 +9,7 @@
 #include "core/macros.h"
 #include "sim.h"
 
-#define MESSAGE_NS  (30 * NS_PER_US) /* to the broker */
-#define WAKE_NS     (30 * NS_PER_US) /* from the broker to a thread that runs */
-#define TIMER_NS    (50 * NS_PER_US) /* how late the broker's timer is */
-#define CALLBACK_NS (5 * NS_PER_US)  /* from a command's end to the front's knowing */
+#define CALLBACK_NS (5 * NS_PER_US) /* from a command's end to the front's knowing */
 #define JITTER_NS   (20 * NS_PER_US)
 
 struct command {
@@ -70,6 +67,7 @@ struct event {
 struct sim {
     struct ledger *ledger;
     uint64_t now_ns, order, timer_ns, random, last_check_ns;
+    uint64_t message_ns, wake_ns, late_ns;
     struct event *heap;
     uint32_t heap_count, heap_size;
     struct sim_dev dev[PROTO_MAX_DEVICES];
@@ -211,7 +209,7 @@ static void send(struct sim *s, struct sim_process *p, uint32_t slot, enum kind 
     if (p->suspect)
         return;
     p->messages++;
-    post(s, s->now_ns + MESSAGE_NS + jitter(s), kind, p, slot);
+    post(s, s->now_ns + s->message_ns + jitter(s), kind, p, slot);
 }
 
 static bool gives_back(struct sim *s, struct sim_process *p, uint32_t slot)
@@ -390,10 +388,10 @@ static void broker_turn(struct sim *s)
     while ((client = ledger_take_wake(s->ledger)) != UINT32_MAX) {
         struct sim_process *p = s->process[client];
         for (uint32_t i = 0; i < p->slot_count; i++)
-            post(s, s->now_ns + WAKE_NS + jitter(s), EV_WAKE, p, i);
+            post(s, s->now_ns + s->wake_ns + jitter(s), EV_WAKE, p, i);
     }
     if (next != UINT64_MAX && (next < s->timer_ns || s->timer_ns <= s->now_ns)) {
-        s->timer_ns = max_u64(next, s->now_ns) + TIMER_NS + jitter(s);
+        s->timer_ns = max_u64(next, s->now_ns) + s->late_ns + jitter(s);
         post(s, s->timer_ns, EV_TIMER, NULL, 0);
     }
     if (s->now_ns - s->last_check_ns > 5 * NS_PER_MS) {
@@ -456,7 +454,7 @@ struct sim *sim_create(uint32_t seed)
     s->ledger = ledger_init(calloc(1, ledger_size()));
     s->random = seed * 2654435761u + 88172645463325252u;
     s->now_ns = 1000 * NS_PER_S;
-    s->timer_ns = 0;
+    sim_set_delays(s, 30 * NS_PER_US, 30 * NS_PER_US, 50 * NS_PER_US);
     return s;
 }
 
@@ -487,6 +485,13 @@ void sim_destroy(struct sim *s)
     free(s->ledger);
     free(s->heap);
     free(s);
+}
+
+void sim_set_delays(struct sim *s, uint64_t message_ns, uint64_t wake_ns, uint64_t timer_ns)
+{
+    s->message_ns = message_ns;
+    s->wake_ns = wake_ns;
+    s->late_ns = timer_ns;
 }
 
 struct ledger *sim_ledger(struct sim *s)

@@ -34,6 +34,10 @@ struct sim_program {
 struct sim;
 struct sim *sim_create(uint32_t seed);
 void sim_destroy(struct sim *s);
+/* To the broker, from it to a thread that runs, and how late its timer is; else 30, 30
+ * and 50 us. */
+void sim_set_delays(struct sim *s, uint64_t message_ns, uint64_t wake_ns,
+                    uint64_t timer_ns);
 struct ledger *sim_ledger(struct sim *s);
 uint64_t sim_now(const struct sim *s);
 

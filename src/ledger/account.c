@@ -89,8 +89,10 @@ void account_sync(struct share *s, uint64_t now_ns)
     } else if (s->waits) {
         s->wait_ns += dt;
     }
-    if (dt > 0) /* between the end of a turn and the next request no time passes */
-        clamp_balances(s);
+    if (dt == 0) /* between the end of a turn and the next request no time passes */
+        return;
+    s->away = s->away || (!s->holds && !s->waits && !share_is_late(s));
+    clamp_balances(s);
 }
 
 void account_refund(struct share *s, uint64_t ns)
@@ -104,6 +106,9 @@ void account_refund(struct share *s, uint64_t ns)
 
 void account_return(struct share *s)
 {
+    if (!s->away)
+        return;
+    s->away = false;
     uint64_t base = share_is_besteffort(s) ? s->device->besteffort_vt : s->device->vt;
     uint64_t banked = own_turn(s) * 1000 / share_weight(s);
     s->vt = max_u64(s->vt, sub_sat_u64(base, banked));
@@ -112,6 +117,11 @@ void account_return(struct share *s)
 bool account_has_promise(const struct share *s)
 {
     return !share_is_besteffort(s) && s->request_balance >= 0;
+}
+
+bool account_is_overdue(const struct share *s)
+{
+    return s->request_balance > 2 * turn_cost(s, s->request);
 }
 
 /* Of a balance below zero: how long its income takes to bring it back. */

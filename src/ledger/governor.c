@@ -19,6 +19,12 @@ static bool is_awaited(const struct share *s)
     return awaited && account_has_promise(s);
 }
 
+/* Priority, but who is owed two turns has waited long enough for others' priority. */
+static uint32_t rank(const struct share *s)
+{
+    return account_is_overdue(s) ? 101 : s->lease->priority;
+}
+
 /* Does `a` go before `b`?  First who is awaited elsewhere, then what the request
  * promises, the higher priority first, then who is furthest behind. */
 static bool goes_before(const struct share *a, const struct share *b)
@@ -31,8 +37,8 @@ static bool goes_before(const struct share *a, const struct share *b)
     bool promise = account_has_promise(a);
     if (promise != account_has_promise(b))
         return promise;
-    if (promise && a->lease->priority != b->lease->priority)
-        return a->lease->priority > b->lease->priority;
+    if (promise && rank(a) != rank(b))
+        return rank(a) > rank(b);
     return a->vt < b->vt;
 }
 
@@ -55,6 +61,7 @@ static void update_contest(struct device *d, uint64_t now_ns)
             account_return(s);
             s->fresh = true;
         }
+        s->away = s->away || !eligible;
         s->in_contest = eligible;
     }
 }

@@ -148,6 +148,7 @@ struct share {
     uint32_t granted_count, bound_members;
     bool waits;      /* in device->waiting */
     bool in_contest; /* waits and may be served */
+    bool away;       /* was idle or paused since it last competed */
     bool fresh;      /* entered the contest since the holder's terms were last looked at */
     bool holds;      /* in device->holders: charged */
     bool kept;       /* holds this device until its other devices are free */
@@ -186,7 +187,7 @@ struct device {
     uint64_t promised_bytes; /* sum of max(used, request) */
     struct link shares, waiting, holders, lates;
     uint64_t advanced_ns, deliverable_ns, gap_ns, held_ns, handoffs;
-    uint64_t vt, besteffort_vt; /* of the last lease served */
+    uint64_t vt, besteffort_vt; /* of who was furthest behind at the last grant */
     uint64_t next_ns;           /* when it wants to be looked at again */
     const struct lease *last;
 };
@@ -266,6 +267,8 @@ bool account_eligible(const struct share *s);
 uint64_t account_pause_ns(const struct share *s);
 /* Has it not yet had what its request promises? */
 bool account_has_promise(const struct share *s);
+/* Has its request been owed two turns and more? */
+bool account_is_overdue(const struct share *s);
 
 /* ---- turn.c ------------------------------------------------------------ */
 

@@ -116,6 +116,19 @@ static void seat_grant(struct ledger *l, struct seat *seat, uint64_t now_ns)
     client_wake(l, seat->client);
 }
 
+/* The device's virtual time is that of the lease furthest behind: who comes back
+ * from idling joins there. */
+static void note_virtual_time(const struct share *s)
+{
+    bool besteffort = share_is_besteffort(s);
+    uint64_t *vt = besteffort ? &s->device->besteffort_vt : &s->device->vt;
+    uint64_t least = s->vt;
+    EACH(o, &s->device->waiting, struct share, queue)
+        if (o->in_contest && share_is_besteffort(o) == besteffort)
+            least = min_u64(least, o->vt);
+    *vt = max_u64(*vt, least);
+}
+
 void turn_hold(struct ledger *l, struct share *s, uint64_t now_ns)
 {
     struct device *d = s->device;
@@ -129,8 +142,7 @@ void turn_hold(struct ledger *l, struct share *s, uint64_t now_ns)
     d->gap = false;
     d->handoffs += d->last != s->lease;
     d->last = s->lease;
-    uint64_t *vt = share_is_besteffort(s) ? &d->besteffort_vt : &d->vt;
-    *vt = max_u64(*vt, s->vt);
+    note_virtual_time(s);
 }
 
 /* Each active process may have one batch in flight whatever its length, so their

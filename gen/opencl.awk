@@ -251,6 +251,8 @@ function emit_forward(    i, n, fail) {
         print "\nFWD_EXPORT " result[n] " CL_API_CALL " n "(" params(n) ");"
         print "FWD_EXPORT " result[n] " CL_API_CALL " n "(" params(n) ")\n{"
         print "    if (!fwd_ready() || !fwd." n ") {"
+        if (n == "clGetPlatformIDs")
+            print "        if (num_platforms)\n            *num_platforms = 0;"
         if (has_param(n, "^errcode_ret$") != "")
             print "        if (errcode_ret)\n            *errcode_ret = CL_INVALID_PLATFORM;"
         if (result[n] == "void") print "        return;"

@@ -225,6 +225,39 @@ static void run_rows(const struct row *rows)
     assert_int_equal(red, 0);
 }
 
+static void fake_driver_call(void) {}
+
+/* The layer against a driver whose every slot is the same function. */
+static void test_slots(void **state)
+{
+    enum { SLOTS = sizeof(cl_icd_dispatch) / sizeof(void *) };
+    void *layer = dlopen(getenv("TEST_LAYER"), RTLD_NOW | RTLD_LOCAL);
+    assert_non_null(layer);
+    pfn_clInitLayer init = (pfn_clInitLayer)dlsym(layer, "clInitLayer");
+    pfn_clGetLayerInfo info = (pfn_clGetLayerInfo)dlsym(layer, "clGetLayerInfo");
+    assert_true(init && info);
+
+    cl_layer_api_version version = 0;
+    assert_int_equal(info(CL_LAYER_API_VERSION, sizeof(version), &version, NULL), CL_SUCCESS);
+    assert_int_equal(version, CL_LAYER_API_VERSION_100);
+
+    void *below[SLOTS];
+    for (size_t i = 0; i < SLOTS; i++)
+        below[i] = (void *)fake_driver_call;
+    cl_uint n = 0;
+    const cl_icd_dispatch *ours = NULL;
+    assert_int_equal(init(SLOTS, (const cl_icd_dispatch *)below, &n, &ours), CL_SUCCESS);
+    assert_int_equal(n, 149);
+    int wrapped = 0;
+    for (size_t i = 0; i < SLOTS; i++) {
+        void *slot = ((void *const *)ours)[i];
+        assert_non_null(slot);
+        wrapped += slot != (void *)fake_driver_call;
+    }
+    print_message("%d of %d slots have a role\n", wrapped, 149 - 16);
+    assert_true(wrapped > 60 && wrapped <= 133);
+}
+
 static void test_view(void **state)
 {
     run_rows(view_rows);
@@ -333,6 +366,7 @@ static void test_roles(void **state)
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_slots),
         cmocka_unit_test(test_view),
         cmocka_unit_test(test_mem),
         cmocka_unit_test(test_gate),

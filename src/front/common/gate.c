@@ -18,11 +18,6 @@ __thread char gate_self;
 
 #define ALONE_TRIES 8
 
-static bool is_forked(const struct gate *g)
-{
-    return link_forked(g->gates->link);
-}
-
 void gate_after(struct gate *g, const struct gate_after *a)
 {
     struct gates *gs = g->gates;
@@ -52,6 +47,7 @@ void gates_init(struct gates *gs, struct link *l, const struct gate_ops *ops)
     memset(gs, 0, sizeof *gs);
     gs->link = l;
     gs->ops = ops;
+    gs->forks = link_fork_count();
     gs->count = min_u64(page->slot_count, PROTO_MAX_SLOTS);
     pthread_mutex_init(&gs->lock, NULL);
     for (uint32_t i = 0; i < gs->count; i++) {
@@ -69,7 +65,7 @@ void gate_queue_init(struct gate_queue *q, struct gate *g, void *front)
     memset(q, 0, sizeof *q);
     q->gate = g;
     q->front = front;
-    if (is_forked(g))
+    if (gates_forked(g->gates))
         return;
     pthread_mutex_lock(&g->lock);
     q->next = g->queues;
@@ -98,7 +94,7 @@ void gate_queue_finish(struct gate_queue *q)
 {
     struct gate *g = q->gate;
     struct gate_after after = { 0 };
-    if (is_forked(g))
+    if (gates_forked(g->gates))
         return;
     pthread_mutex_lock(&g->lock);
     while (gate_batch_of(q) || q->pins) {
@@ -168,7 +164,7 @@ struct gate_batch *gate_enter_slow(struct gate_queue *q, struct cost_entry *e,
                                    enum gate_kind kind)
 {
     struct gate *g = q->gate;
-    if (is_forked(g))
+    if (gates_forked(g->gates))
         return NULL;
     gate_watch_start(g->gates);
     struct gate_command c = gate_command(e, kind);
@@ -210,7 +206,7 @@ struct gate_batch *gate_enter_nowait(struct gate_queue *q, struct cost_entry *e,
                                      enum gate_kind kind)
 {
     struct gate *g = q->gate;
-    if (is_forked(g))
+    if (gates_forked(g->gates))
         return NULL;
     struct gate_command c = gate_command(e, kind);
     struct gate_ask ask = { .cost_ns = c.cost_ns, .nowait = true };
@@ -234,7 +230,7 @@ struct gate_batch *gate_enter_nowait(struct gate_queue *q, struct cost_entry *e,
 void gate_ungated(struct gate *g)
 {
     struct proto_slot *s = atomic_load_explicit(&g->slot, memory_order_acquire);
-    if (!is_forked(g))
+    if (!gates_forked(g->gates))
         atomic_fetch_add_explicit(&s->ungated, 1, relaxed);
 }
 
@@ -244,7 +240,7 @@ void gate_completed(struct gate_batch *b)
 {
     struct gate *g = b->gate;
     struct gate_after after = { 0 };
-    if (is_forked(g))
+    if (gates_forked(g->gates))
         return;
     pthread_mutex_lock(&g->lock);
     if (b->state == BATCH_SENSED) {
@@ -259,7 +255,7 @@ void gate_completed(struct gate_batch *b)
 void gate_unsensed(struct gate_batch *b)
 {
     struct gate *g = b->gate;
-    if (is_forked(g))
+    if (gates_forked(g->gates))
         return;
     pthread_mutex_lock(&g->lock);
     if (b->state == BATCH_SENSED)
@@ -271,7 +267,7 @@ void gate_unsensed(struct gate_batch *b)
 void gate_drained(struct gate_queue *q, uint64_t ticket)
 {
     struct gate *g = q->gate;
-    if (ticket == 0 || gate_ticket(q) != ticket || is_forked(g))
+    if (ticket == 0 || gate_ticket(q) != ticket || gates_forked(g->gates))
         return;
     struct gate_after after = { 0 };
     pthread_mutex_lock(&g->lock);

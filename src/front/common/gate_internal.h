@@ -19,6 +19,13 @@ enum batch_state {
     BATCH_UNSENSED, /* closed; the thread shall mark it */
 };
 
+/* They belong to an ancestor, whose page and locks are not ours to touch; also
+ * when the link was opened anew since. */
+static inline bool gates_forked(const struct gates *gs)
+{
+    return gs->forks != link_fork_count();
+}
+
 /* To be done when the lock is free again. */
 struct gate_after {
     bool want, release, more, wake_done, kick;

@@ -100,7 +100,7 @@ struct gate_deferred *gate_defer(struct gate_queue *q, struct cost_entry *e,
 {
     struct gate *g = q->gate;
     struct gates *gs = g->gates;
-    if (link_forked(gs->link))
+    if (gates_forked(gs))
         return NULL;
     gate_watch_start(gs);
     pthread_mutex_lock(&g->lock);
@@ -144,7 +144,7 @@ void gate_defer_ready(struct gate_deferred *d)
 {
     struct gate *g = d->gate;
     struct gates *gs = g->gates;
-    if (link_forked(gs->link))
+    if (gates_forked(gs))
         return;
     pthread_mutex_lock(&g->lock);
     g->deferred_ready++;
@@ -282,7 +282,7 @@ void gate_watch_start(struct gates *gs)
 
 void gates_finish(struct gates *gs)
 {
-    if (link_forked(gs->link) || !atomic_exchange(&gs->running, 0))
+    if (gates_forked(gs) || !atomic_exchange(&gs->running, 0))
         return;
     atomic_store(&gs->stop, 1);
     gate_watch_kick(gs);

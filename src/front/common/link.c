@@ -28,10 +28,12 @@
 
 static _Atomic(struct link *) links[MAX_LINKS];
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static _Atomic uint32_t fork_count;
 
 /* Runs in the child alone, before anything else of it: only stores and close. */
 static void forget_links(void)
 {
+    atomic_fetch_add(&fork_count, 1);
     for (int i = 0; i < MAX_LINKS; i++) {
         struct link *l = atomic_exchange(&links[i], NULL);
         if (!l)
@@ -41,6 +43,11 @@ static void forget_links(void)
         atomic_store(&l->fd, -1);
         atomic_store(&l->state, LINK_FORKED);
     }
+}
+
+uint32_t link_fork_count(void)
+{
+    return atomic_load_explicit(&fork_count, memory_order_relaxed);
 }
 
 static void watch_forks(void)

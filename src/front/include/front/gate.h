@@ -24,7 +24,8 @@
  *
  * All functions may be called from any thread, several threads may submit to
  * one queue at once; nothing allocates, spins, prints or exits.  In a forked
- * child of the process that opened the link everything passes, unsensed.
+ * child of the process that made the gates everything passes, unsensed, also
+ * after it opened a link of its own.
  */
 #ifndef FRONT_GATE_H
 #define FRONT_GATE_H
@@ -179,6 +180,7 @@ struct gates {
     struct link *link;
     const struct gate_ops *ops;
     uint32_t count;
+    uint32_t forks; /* link_fork_count() of the process that made them */
     struct gate gate[PROTO_MAX_SLOTS];
 
     pthread_mutex_t lock; /* the thread's start and the list of ready ones */

@@ -78,6 +78,10 @@ static inline bool link_forked(const struct link *l)
     return atomic_load_explicit(&l->state, memory_order_relaxed) == LINK_FORKED;
 }
 
+/* How often this process is a forked child of one that had a link: what was set
+ * up at another count belongs to an ancestor. */
+uint32_t link_fork_count(void);
+
 /* The newest page; NULL before link_open(). */
 static inline struct proto_page *link_page(const struct link *l)
 {

@@ -258,7 +258,7 @@ static int holder_from_json(const json_t *j, struct device *d, struct sl_err *er
     int rc = form_get_obj(j, "holder", &holder, err);
     if (rc < 0 || !holder)
         return rc;
-    if ((rc = form_get_i32(holder, "pid", &d->holder_pid, err)) < 0)
+    if ((rc = form_get_i32(holder, "pid", &d->holder_pid, err)) < 0 || d->holder_pid == 0)
         return rc;
     return json_get_u32(holder, "uid", &d->holder_uid, err);
 }

@@ -293,7 +293,7 @@ static int granularity_from_json(const json_t *j, struct lease *l, struct sl_err
     if (!ms || json_is_null(ms))
         return 0;
     double value = json_number_value(ms);
-    if (!json_is_number(ms) || value < 0 || value > 1e12)
+    if (!json_is_number(ms) || !(value >= 0 && value <= 1e9))
         return sl_fail(err, SL_INVALID,
                        "\"granularity_ms\" is not a number of milliseconds");
     l->granularity_ns = (uint64_t)llround(value * 1e6);
@@ -339,6 +339,10 @@ static int shim_from_json(const json_t *j, struct lease *l, struct sl_err *err)
         return rc;
     if ((rc = form_get_i32(shim, "pid", &l->shim_pid, err)) < 0)
         return rc;
+    if (l->shim_pid <= 0) { /* that is nobody */
+        l->shim_pid = 0;
+        return 0;
+    }
     return json_get_u64(shim, "start_ticks", &l->shim_start_ticks, err);
 }
 

@@ -15,26 +15,26 @@
 #include "core/macros.h"
 
 /* The row's label is a sentence; a false condition fails with it. */
-#define ROW(label, condition)                                                              \
-    do {                                                                                   \
-        if (!(condition))                                                                  \
-            fail_msg("row \"%s\": %s", label, #condition);                                 \
+#define ROW(label, condition)                              \
+    do {                                                   \
+        if (!(condition))                                  \
+            fail_msg("row \"%s\": %s", label, #condition); \
     } while (0)
 
-#define ROW_STR(label, have, want)                                                         \
-    do {                                                                                   \
-        const char *have_ = (have), *want_ = (want);                                       \
-        if (strcmp(have_, want_))                                                          \
-            fail_msg("row \"%s\": have \"%s\", want \"%s\"", label, have_, want_);         \
+#define ROW_STR(label, have, want)                                                 \
+    do {                                                                           \
+        const char *have_ = (have), *want_ = (want);                               \
+        if (strcmp(have_, want_))                                                  \
+            fail_msg("row \"%s\": have \"%s\", want \"%s\"", label, have_, want_); \
     } while (0)
 
 /* `test-part` runs all, `test-part NAME` those that match (with * and ?). */
-#define ROWS_MAIN(tests)                                                                   \
-    int main(int argc, char **argv)                                                        \
-    {                                                                                      \
-        if (argc > 1)                                                                      \
-            cmocka_set_test_filter(argv[1]);                                               \
-        return cmocka_run_group_tests(tests, NULL, NULL);                                  \
+#define ROWS_MAIN(tests)                                  \
+    int main(int argc, char **argv)                       \
+    {                                                     \
+        if (argc > 1)                                     \
+            cmocka_set_test_filter(argv[1]);              \
+        return cmocka_run_group_tests(tests, NULL, NULL); \
     }
 
 #endif

@@ -4,11 +4,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/macros.h"
 #include "lock.h"
 
 struct lease *grant_find(struct broker *b, uint64_t number)
 {
-    for (uint32_t i = 0; number && i < LEDGER_MAX_LEASES; i++)
+    for (uint32_t i = 0; number && i < b->lease_top; i++)
         if (b->leases[i].number == number)
             return &b->leases[i];
     return NULL;
@@ -18,6 +19,8 @@ static void forget(struct broker *b, struct lease *l)
 {
     memset(l, 0, sizeof *l);
     b->lease_count--;
+    while (b->lease_top && !b->leases[b->lease_top - 1].number)
+        b->lease_top--;
 }
 
 void grant_put(struct broker *b, struct lease *l)
@@ -30,7 +33,7 @@ void grant_put(struct broker *b, struct lease *l)
 
 static bool device_is_leased(const struct broker *b, uint32_t index)
 {
-    for (uint32_t i = 0; i < LEDGER_MAX_LEASES; i++)
+    for (uint32_t i = 0; i < b->lease_top; i++)
         for (uint32_t s = 0; b->leases[i].number && s < b->leases[i].slice_count; s++)
             if (b->leases[i].device[s] == index)
                 return true;
@@ -172,6 +175,7 @@ int grant_set(struct broker *b, struct proto_ctl *m, uint64_t now_ns)
     if (fresh) {
         l->number = m->lease.number;
         b->lease_count++;
+        b->lease_top = (uint32_t)max_u64(b->lease_top, (uint64_t)(l - b->leases) + 1);
         /* those of the run file that waited for it */
         for (uint32_t i = 0; b->client_count && i < LEDGER_MAX_CLIENTS; i++)
             l->clients += b->clients[i].pid && b->clients[i].lease == l->number;

@@ -86,7 +86,7 @@ int identity_peer(const struct broker *b, int fd, struct conn *out)
 
 static struct lease *lease_by_cgroup(struct broker *b, uint64_t id)
 {
-    for (uint32_t i = 0; id && i < LEDGER_MAX_LEASES; i++)
+    for (uint32_t i = 0; id && i < b->lease_top; i++)
         if (b->leases[i].number && !b->leases[i].dropped && b->leases[i].cgroup_id == id)
             return &b->leases[i];
     return NULL;
@@ -94,7 +94,7 @@ static struct lease *lease_by_cgroup(struct broker *b, uint64_t id)
 
 static struct lease *lease_by_shim(struct broker *b, pid_t pid, uint64_t start_ticks)
 {
-    for (uint32_t i = 0; i < LEDGER_MAX_LEASES; i++) {
+    for (uint32_t i = 0; i < b->lease_top; i++) {
         struct lease *l = &b->leases[i];
         if (l->number && !l->dropped && l->shim_pid == pid &&
             l->shim_start_ticks == start_ticks)

@@ -126,6 +126,7 @@ struct broker {
     uint32_t free_conn, free_client;
     uint32_t mute_first, mute_last; /* connections without hello, oldest first */
     uint32_t client_count, lease_count, device_count, conn_count;
+    uint32_t lease_top;                    /* no lease at or beyond it */
     uint32_t conn_limit;                   /* what RLIMIT_NOFILE leaves room for */
     uint32_t detached_count, parked_count; /* clients without socket; parked hellos */
     uint64_t settled_ns;                   /* when the governor last ran */

@@ -295,8 +295,10 @@ static int take_page(struct me *me, struct proto_msg *m)
         return m->code ? m->code : -SL_PROTOCOL;
     memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&h)), sizeof fd);
     me->page = mmap(NULL, sizeof *me->page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    /* sealed: no client can make the broker's next store a SIGBUS */
+    bool sealed = ftruncate(fd, 0) && ftruncate(fd, 1 << 20);
     close(fd);
-    return me->page == MAP_FAILED || me->page->magic != PROTO_PAGE_MAGIC ||
+    return !sealed || me->page == MAP_FAILED || me->page->magic != PROTO_PAGE_MAGIC ||
                    strcmp(me->page->slot[0].name, "Card")
                ? -SL_PROTOCOL
                : 0;

@@ -20,6 +20,8 @@
 #include "core/macros.h"
 #include "broker/identity.h"
 #include "live.h"
+#include "proc.h"
+#include "runfile.h"
 
 /* ---- restart -------------------------------------------------------------------- */
 
@@ -79,6 +81,35 @@ static void test_death_after_restart_returns_bytes(void **state)
     /* and the one after that finds nothing of it */
     restart(l, SIGKILL);
     assert_int_equal(live_info(l).info.recovered_clients, 0);
+}
+
+/* A record whose pid lives, but began at another time, is somebody else's. */
+static void test_reused_pid_is_dropped(void **state)
+{
+    struct live *l = *state;
+    struct runfile f;
+    struct proc_stat s;
+    live_kill(l, SIGKILL);
+    int dir = open(l->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(runfile_open(&f, dir, NULL), 0);
+    assert_int_equal(proc_read_stat(getpid(), &s), 0);
+    struct runfile_record r = { .pid = getpid(),
+                                .start_ticks = s.start_ticks,
+                                .lease = 7,
+                                .epoch = 1,
+                                .bytes = { 100 } };
+    runfile_write(&f, 3, &r);
+    r.start_ticks++;
+    runfile_write(&f, 4, &r);
+    r.pid = 0x3fffffff;
+    runfile_write(&f, 5, &r);
+    runfile_close(&f);
+    close(dir);
+    live_start(l);
+    assert_int_equal(live_info(l).info.recovered_clients, 1);
+    assert_int_equal(live_device(l, 0, (1 << 20) + 1000), 0);
+    assert_int_equal(live_lease(l, 7, 900, 0), 0);
+    assert_int_equal(live_used(l, 7), 100);
 }
 
 static void test_orderly_end_keeps_records(void **state)
@@ -428,6 +459,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         ROW(test_records_survive_a_kill),
         ROW(test_death_after_restart_returns_bytes),
+        ROW(test_reused_pid_is_dropped),
         ROW(test_orderly_end_keeps_records),
         ROW(test_hello_waits_for_its_lease),
         ROW(test_parked_client_that_dies),

@@ -32,6 +32,7 @@ struct http_server {
     void *ctx;
     struct http_conn *conns;
     struct http_request *open; /* handed out */
+    bool resumed;              /* since the last run: an answer waits to be sent */
 };
 
 /* Accept what waits, within the bounds. */

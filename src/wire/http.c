@@ -240,6 +240,7 @@ static void resume(struct http_request *r)
     r->suspended = false;
     conn_unwatch(r->server, r->conn);
     MHD_resume_connection(r->mhd);
+    r->server->resumed = true;
 }
 
 void http_answer(struct http_request *r, int status, const char *type, const char *allow,

@@ -81,6 +81,10 @@ int http_fd(const struct http_server *s)
 int http_timeout_ms(const struct http_server *s)
 {
     MHD_UNSIGNED_LONG_LONG ms;
+    /* without a listening socket of its own, libmicrohttpd 0.9.75 does not make its
+     * descriptor readable when a connection is resumed */
+    if (s->resumed)
+        return 0;
     uint64_t least = s->conns ? EXPIRE_EVERY_MS : UINT64_MAX;
     if (MHD_get_timeout(s->daemon, &ms) == MHD_YES)
         least = min_u64(least, ms);
@@ -98,6 +102,7 @@ void http_run(struct http_server *s)
         else if (tag && ((struct http_conn *)tag)->watched)
             http_request_gone(((struct http_conn *)tag)->watched);
     }
+    s->resumed = false;
     MHD_run(s->daemon);
     conn_expire(s);
 }

@@ -129,7 +129,8 @@ static void add_lease_row(struct table *t, const struct lease *l,
     add_lease_state(t, l, s);
     table_add(t, STYLE_PLAIN, "%s", lease_mode_name(l->mode));
     if (s) {
-        table_add(t, STYLE_PLAIN, "%s / %s", format_bytes(s->mem_used_bytes, used),
+        uint64_t held = l->state == LEASE_RELEASED ? UNKNOWN_U64 : s->mem_used_bytes;
+        table_add(t, STYLE_PLAIN, "%s / %s", format_bytes(held, used),
                   format_bytes(s->mem_limit_bytes, limit));
         table_add(t, STYLE_PLAIN, "%s",
                   units_format_share(s->compute_request_permille, s->compute_limit_permille,

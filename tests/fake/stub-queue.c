@@ -59,7 +59,7 @@ static cl_int stub_clSetEventCallback(cl_event e, cl_int type,
     }
     pthread_mutex_unlock(&stub_lock);
     if (done)
-        fn(e, e->status, data);
+        fn(e, e->status, data); /* complete: it does not change any more */
     return CL_SUCCESS;
 }
 
@@ -92,13 +92,16 @@ static cl_int stub_clWaitForEvents(cl_uint n, const cl_event *list)
 static cl_int stub_clGetEventInfo(cl_event e, cl_event_info what, size_t room, void *out,
                                   size_t *size_ret)
 {
-    cl_uint n = (cl_uint)e->o.references;
+    cl_uint n = (cl_uint)__atomic_load_n(&e->o.references, __ATOMIC_SEQ_CST);
+    pthread_mutex_lock(&stub_lock);
+    cl_int status = e->status;
+    pthread_mutex_unlock(&stub_lock);
     if (what == CL_EVENT_COMMAND_QUEUE)
         memcpy(out, &e->queue, sizeof(e->queue));
     else if (what == CL_EVENT_REFERENCE_COUNT)
         memcpy(out, &n, sizeof(n));
     else if (what == CL_EVENT_COMMAND_EXECUTION_STATUS)
-        memcpy(out, &e->status, sizeof(e->status));
+        memcpy(out, &status, sizeof(status));
     else
         return CL_INVALID_VALUE;
     return CL_SUCCESS;

@@ -238,7 +238,8 @@ static void test_slots(void **state)
     assert_true(init && info);
 
     cl_layer_api_version version = 0;
-    assert_int_equal(info(CL_LAYER_API_VERSION, sizeof(version), &version, NULL), CL_SUCCESS);
+    assert_int_equal(info(CL_LAYER_API_VERSION, sizeof(version), &version, NULL),
+                     CL_SUCCESS);
     assert_int_equal(version, CL_LAYER_API_VERSION_100);
 
     void *below[SLOTS];
@@ -366,10 +367,8 @@ static void test_roles(void **state)
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slots),
-        cmocka_unit_test(test_view),
-        cmocka_unit_test(test_mem),
-        cmocka_unit_test(test_gate),
+        cmocka_unit_test(test_slots), cmocka_unit_test(test_view),
+        cmocka_unit_test(test_mem),   cmocka_unit_test(test_gate),
         cmocka_unit_test(test_roles),
     };
     if (argc == 3 && strcmp(argv[1], "--row") == 0) {

@@ -94,6 +94,7 @@ static bool waits_for_the_turn(void)
     fake_grant(&broker, 0, SLOT_OPEN);
     EXPECT(eventually(launcher_done, &l));
     EXPECT(driver_calls("clEnqueueNDRangeKernel") == before + 1);
+    pthread_join(t, NULL);
     return true;
 }
 
@@ -101,12 +102,13 @@ static bool user_event_by_the_same_thread(void)
 {
     struct fixture f;
     cl_int code;
+    char bytes[8];
     EXPECT(fixture_open(&f));
     cl_event user = clCreateUserEvent(f.context, &code), done;
     EXPECT(launch(f.queue, f.kernel, 1, &user, &done) == CL_SUCCESS);
     EXPECT(launch(f.queue, f.kernel, 0, NULL, NULL) == CL_SUCCESS); /* in order behind it */
-    EXPECT(clEnqueueReadBuffer(f.queue, f.a, CL_FALSE, 0, 8, &(char[8]){ 0 }, 0, NULL,
-                               NULL) == CL_SUCCESS);
+    EXPECT(clEnqueueReadBuffer(f.queue, f.a, CL_FALSE, 0, 8, bytes, 0, NULL, NULL) ==
+           CL_SUCCESS);
     usleep(50000);
     EXPECT(in_flight() == 0); /* the device is free for others meanwhile */
     EXPECT(!is_complete(done));
@@ -202,6 +204,7 @@ static bool blocking_read_behind_a_user_event(void)
     char byte;
     EXPECT(clEnqueueReadBuffer(f.queue, f.a, CL_TRUE, 0, 1, &byte, 0, NULL, NULL) ==
            CL_SUCCESS);
+    pthread_join(t, NULL);
     EXPECT(eventually(is_idle, NULL));
     return true;
 }

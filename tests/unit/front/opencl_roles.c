@@ -270,7 +270,7 @@ static bool drains(bool *known)
     *known = is("clFinish") || is("clWaitForEvents");
     if (!*known)
         return false;
-    cl_kernel fast = fixture_kernel(&f, "spin_1us");
+    cl_kernel fast = fixture_kernel(&f, "spin_0us");
     for (int i = 0; i < 60; i++) {
         clEnqueueNDRangeKernel(f.queue, fast, 1, NULL, ones3, NULL, 0, NULL, &e);
         if (is("clFinish"))

@@ -48,7 +48,8 @@ static void say(struct attend *a, const char *fmt, ...)
     send(a->shim->link, words, (size_t)len, MSG_NOSIGNAL);
 }
 
-/* Of a group whose shell is gone nobody continues a stopped job. */
+/* In a group that no shell looks after nobody would continue a stopped job; without
+ * the shim, whose presence hides that from the kernel, SIGTSTP would do nothing. */
 static bool is_nobodys_job(void)
 {
     return getsid(getppid()) != getsid(0);
@@ -155,7 +156,7 @@ static void stop_too(struct attend *a)
     int sig = a->stopped_by;
     a->stopped_by = 0;
     if (sig == SIGTSTP && is_nobodys_job()) {
-        say(a, "signal %d", SIGCONT);
+        kill(-a->shim->group, SIGCONT);
         return;
     }
     struct sigaction plain = { .sa_handler = SIG_DFL }, before;
@@ -178,7 +179,9 @@ static void on_signal(struct attend *a, const struct signalfd_siginfo *info)
 {
     uint32_t sig = info->ssi_signo;
     bool from_terminal = info->ssi_code == SI_KERNEL;
-    if (sig == SIGCHLD || (sig == SIGCONT && info->ssi_pid == (uint32_t)a->shim->pid))
+    bool ours = info->ssi_pid == (uint32_t)a->shim->pid ||
+                info->ssi_pid == (uint32_t)getpid();
+    if (sig == SIGCHLD || (sig == SIGCONT && ours))
         return;
     if (a->exited) {
         if (ends_things(sig))

@@ -179,8 +179,8 @@ static void on_signal(struct attend *a, const struct signalfd_siginfo *info)
 {
     uint32_t sig = info->ssi_signo;
     bool from_terminal = info->ssi_code == SI_KERNEL;
-    bool ours = info->ssi_pid == (uint32_t)a->shim->pid ||
-                info->ssi_pid == (uint32_t)getpid();
+    bool ours =
+        info->ssi_pid == (uint32_t)a->shim->pid || info->ssi_pid == (uint32_t)getpid();
     if (sig == SIGCHLD || (sig == SIGCONT && ours))
         return;
     if (a->exited) {

@@ -284,8 +284,7 @@ int agent_run(struct agent *a, struct sl_err *err)
             if (w->fd >= 0)
                 w->ready(a, w);
         }
-        if (api_timeout_ms(a->api) == 0)
-            api_run(a->api);
+        api_run(a->api); /* also when its own clock has run out */
         uint64_t now = clock_now_ns();
         mind_broker(a, now);
         lease_tick(a, now);

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "core/clock.h"
 #include "core/macros.h"
+#include "model/units.h"
 #include "os/log.h"
 
 static const struct lease **list_leases(const struct agent *a)
@@ -298,26 +299,42 @@ static bool others_wait(const struct agent *a, const struct lease_request *q)
     return false;
 }
 
+static json_t *plan_slice(const struct device *d, const struct lease_slice *s)
+{
+    return json_pack("{s:s, s:s, s:b, s:{s:I, s:I}, s:{s:i, s:i}, s:s}", "device", d->id,
+                     "model", d->model, "emulated", d->emulated, "mem", "request",
+                     (json_int_t)s->mem_request_bytes, "limit",
+                     (json_int_t)s->mem_limit_bytes, "compute", "request",
+                     (int)s->compute_request_permille, "limit",
+                     (int)s->compute_limit_permille, "grade", grade_name(d->grades.memory));
+}
+
+/* The first slice's members at the top, as a lease shows them; "normal" is what to type. */
 static void answer_plan(const struct agent *a, struct api_request *r,
                         const struct lease_request *q, const struct place_verdict *v)
 {
     json_t *slices = json_array();
     for (uint32_t i = 0; i < q->slice_count; i++) {
-        const struct device *d = &a->device[v->device[i]];
         struct lease_slice s;
-        place_slice_fill(d, q, &s);
-        json_array_append_new(
-            slices, json_pack("{s:s, s:s, s:b, s:{s:I, s:I}, s:{s:i, s:i}, s:s}", "device",
-                              d->id, "model", d->model, "emulated", d->emulated, "mem",
-                              "request", (json_int_t)s.mem_request_bytes, "limit",
-                              (json_int_t)s.mem_limit_bytes, "compute", "request",
-                              (int)s.compute_request_permille, "limit",
-                              (int)s.compute_limit_permille, "grade",
-                              grade_name(d->grades.memory)));
+        place_slice_fill(&a->device[v->device[i]], q, &s);
+        json_array_append_new(slices, plan_slice(&a->device[v->device[i]], &s));
     }
-    api_answer(r, 200,
-               json_pack("{s:b, s:o, s:o}", "dry_run", 1, "request",
-                         lease_request_to_json(q), "slices", slices));
+    json_t *plan = json_deep_copy(json_array_get(slices, 0));
+    char normal[120], mem[32], share[32];
+    uint64_t bytes = (uint64_t)json_integer_value(
+        json_object_get(json_object_get(plan, "mem"), "request"));
+    snprintf(normal, sizeof normal, "--mem %s --compute %s --mode %s",
+             units_format_size(bytes, mem),
+             units_format_share(q->compute_request_permille ? q->compute_request_permille
+                                                            : q->compute_limit_permille,
+                                q->compute_limit_permille, share),
+             lease_mode_name(q->mode));
+    json_object_set_new(plan, "normal", json_string(normal));
+    json_object_set_new(plan, "mode", json_string(lease_mode_name(q->mode)));
+    json_object_set_new(plan, "dry_run", json_true());
+    json_object_set_new(plan, "request", lease_request_to_json(q));
+    json_object_set_new(plan, "slices", slices);
+    api_answer(r, 200, plan);
 }
 
 void lease_ask(struct agent *a, struct api_request *r, const struct lease_request *q,

@@ -267,9 +267,9 @@ void place_find(const struct device *devices, const struct place_use *use, uint3
     }
 }
 
-static void suggest(json_t *list, const char *option, const char *text)
+static void suggest(json_t *list, const char *text)
 {
-    json_array_append_new(list, json_pack("{s:s, s:s}", "change", option, "text", text));
+    json_array_append_new(list, json_string(text));
 }
 
 /* What the caller could ask instead, from what is free now. */
@@ -283,7 +283,7 @@ static json_t *alternatives(const struct place_verdict *v, const struct device *
         uint64_t bytes = v->largest_slice_bytes / MIB * MIB;
         snprintf(text, sizeof text, "--mem %s fits now on one device",
                  units_format_size(bytes, size));
-        suggest(list, "mem", text);
+        suggest(list, text);
     }
     if (memory && q->slice_count == 1 && v->largest_slice_bytes > 0 &&
         q->mem_request_bytes > v->largest_slice_bytes &&
@@ -297,25 +297,23 @@ static json_t *alternatives(const struct place_verdict *v, const struct device *
                 "(devices are not one memory)",
                 (unsigned long long)n,
                 units_format_size((q->mem_request_bytes / n + MIB - 1) / MIB * MIB, part));
-            suggest(list, "devices", text);
+            suggest(list, text);
         }
     }
     if (strcmp(v->cause, "compute") == 0 && v->largest_free_permille > 0) {
         snprintf(
             text, sizeof text, "--compute %s is free on one device",
             units_format_share(v->largest_free_permille, v->largest_free_permille, size));
-        suggest(list, "compute", text);
+        suggest(list, text);
     }
     if (strcmp(v->cause, "compute") == 0 && q->mode != LEASE_BESTEFFORT)
-        suggest(list, "mode",
-                "--mode besteffort takes only idle time and needs none to be free");
+        suggest(list, "--mode besteffort takes only idle time and needs none to be free");
     if (strcmp(v->cause, "tenancy") == 0)
-        suggest(list, "share-tenants",
-                "the operator may allow it: sluice up --share-tenants");
+        suggest(list, "the operator may allow it: sluice up --share-tenants");
     if (!v->never && v->code == SL_NO_CAPACITY)
-        suggest(list, "wait", "--wait waits until room is returned");
+        suggest(list, "--wait waits until room is returned");
     for (uint32_t i = 0; v->code == SL_NOT_FOUND && i < count; i++)
-        suggest(list, "device", devices[i].id);
+        suggest(list, devices[i].id);
     return list;
 }
 

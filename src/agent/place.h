@@ -65,7 +65,8 @@ bool place_slice_fits(const struct device *d, const struct place_use *use,
 void place_slice_fill(const struct device *d, const struct lease_request *q,
                       struct lease_slice *out);
 
-/* The members that a problem gets: cause, what is free, what would fit. */
+/* The members that a problem gets: "cause", "never", "free", and "alternatives", a list of
+ * sentences that each start with what to change. */
 json_t *place_explain(const struct place_verdict *v, const struct device *devices,
                       uint32_t count, const struct lease_request *q);
 

@@ -33,12 +33,11 @@ static int read_mem(const json_t *patch, struct change *c, struct sl_err *err)
 {
     static const char *const keys[] = { "request", "limit", NULL };
     const json_t *mem = json_object_get(patch, "mem");
-    const json_t *limit = json_object_get(patch, "mem_limit");
+    const json_t *limit = NULL;
     int rc = 0;
     if (json_is_object(mem)) {
         rc = json_only_keys(mem, keys, err);
-        if (!limit)
-            limit = json_object_get(mem, "limit");
+        limit = json_object_get(mem, "limit");
         mem = json_object_get(mem, "request");
     }
     if (rc == 0 && mem && !json_is_null(mem)) {
@@ -46,7 +45,7 @@ static int read_mem(const json_t *patch, struct change *c, struct sl_err *err)
         c->has_mem = true;
     }
     if (rc == 0 && limit && !json_is_null(limit)) {
-        rc = read_size(limit, "mem_limit", &c->limit_bytes, err);
+        rc = read_size(limit, "mem.limit", &c->limit_bytes, err);
         c->has_limit = true;
     }
     return rc;
@@ -93,7 +92,7 @@ static int read_compute(const json_t *patch, struct change *c, struct sl_err *er
 
 static int read_change(const json_t *patch, struct change *c, struct sl_err *err)
 {
-    static const char *const keys[] = { "mem", "mem_limit", "compute", "priority", NULL };
+    static const char *const keys[] = { "mem", "compute", "priority", NULL };
     memset(c, 0, sizeof *c);
     c->priority = UINT32_MAX;
     int rc = json_is_object(patch) ? json_only_keys(patch, keys, err)

@@ -1,0 +1,418 @@
+/* The agent with its broker: leases, waiting, resize, and what survives which death. */
+#include "live.h"
+
+#include "../rows.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define TWO_CARDS ((const char *const[]){ "--emulate", "a100-80g:2", NULL })
+#define HALF      "{\"mem\":{\"request\":51539607552},\"compute\":{\"request\":300}"
+
+static struct live l;
+
+static int setup(void **state)
+{
+    live_init(&l);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    live_finish(&l);
+    return 0;
+}
+
+static void start(const char *const *more)
+{
+    const char *said = live_start(&l, more);
+    if (said[0] != '+')
+        fail_msg("the agent did not start: %s", said);
+}
+
+static int ask(const char *body, json_t **out)
+{
+    return live_call(&l, "POST", "/v1/leases", body, out);
+}
+
+static void want(const char *label, json_t *j, const char *path, const char *value)
+{
+    ROW_STR(label, live_get(j, path), value);
+}
+
+static void grant_resize_release(void **state)
+{
+    json_t *j;
+    start(TWO_CARDS);
+    ROW("a lease is granted", ask(HALF ",\"name\":\"b\"}", &j) == 201);
+    want("it is active", j, "state", "active");
+    want("on the first card", j, "device", "emu-a100-80g-0");
+    want("and emulated", j, "emulated", "true");
+    json_decref(j);
+    ROW("a name lives once per tenant", ask(HALF ",\"name\":\"b\"}", NULL) == 409);
+    ROW("the second of 48 GiB", ask(HALF "}", &j) == 201);
+    want("goes to the other card (fact 1)", j, "device", "emu-a100-80g-1");
+    json_decref(j);
+    ROW("100 GiB on one device is refused (fact 3)",
+        ask("{\"mem\":{\"request\":107374182400}}", &j) == 409);
+    want("by memory", j, "cause", "memory");
+    want("for ever", j, "never", "true");
+    json_decref(j);
+    ROW("a plan grants nothing", live_call(&l, "POST", "/v1/leases?dry_run=1",
+                                           "{\"mem\":{\"request\":1048576},"
+                                           "\"compute\":{\"request\":10}}",
+                                           &j) == 200);
+    want("it names the device", j, "device", "emu-a100-80g-0");
+    want("and the normal form", j, "normal", "--mem 1MiB --compute 1% --mode hard");
+    json_decref(j);
+    ROW("there are two leases", live_until(&l, "/v1/node", "leases", "2"));
+
+    ROW("grow", live_call(&l, "PATCH", "/v1/leases/b",
+                          "{\"mem\":{\"request\":64424509440}}", &j) == 200);
+    want("is acknowledged", j, "acknowledged", "true");
+    want("and a new epoch", j, "lease.epoch", "2");
+    want("with the new size", j, "lease.mem.limit", "64424509440");
+    json_decref(j);
+    ROW("beyond the card is no-capacity",
+        live_call(&l, "PATCH", "/v1/leases/b", "{\"mem\":{\"request\":96636764160}}", &j) ==
+            409);
+    want("with what there could be", j, "most_bytes", "85197848576");
+    json_decref(j);
+    ROW("nothing changed", live_until(&l, "/v1/leases/b", "epoch", "2"));
+    ROW("a share as people write it",
+        live_call(&l, "PATCH", "/v1/leases/b", "{\"compute\":\"20..60\",\"priority\":70}",
+                  &j) == 200);
+    want("makes it burst", j, "lease.mode", "burst");
+    want("with its limit", j, "lease.compute.limit", "600");
+    json_decref(j);
+    ROW("an unknown key is refused",
+        live_call(&l, "PATCH", "/v1/leases/b", "{\"memory\":5}", NULL) == 400);
+    ROW("nothing to change is refused",
+        live_call(&l, "PATCH", "/v1/leases/b", "{}", NULL) == 400);
+
+    ROW("release", live_call(&l, "DELETE", "/v1/leases/b", NULL, &j) == 200);
+    want("it is released at once when nothing runs", j, "state", "released");
+    json_decref(j);
+    ROW("the name is free again", ask(HALF ",\"name\":\"b\"}", NULL) == 201);
+    ROW("one that is not there",
+        live_call(&l, "DELETE", "/v1/leases/L99", NULL, NULL) == 404);
+}
+
+static void waiting(void **state)
+{
+    json_t *j;
+    start(((const char *const[]){ "--emulate", "t4", NULL }));
+    ROW("the whole card", ask("{\"name\":\"all\"}", NULL) == 201);
+    ROW("no room, no wait", ask("{}", &j) == 409);
+    want("compute or memory", j, "never", "false");
+    json_decref(j);
+    ROW("a wait that ends says so", ask("{\"wait_ms\":100}", NULL) == 504);
+    ROW("what never fits does not wait",
+        ask("{\"mem\":{\"request\":107374182400},\"wait_ms\":\"forever\"}", NULL) == 409);
+
+    pid_t old = live_call_async(&l, 0, "POST", "/v1/leases",
+                                "{\"name\":\"old\",\"wait_ms\":20000}");
+    ROW("it is shown as pending", live_until(&l, "/v1/leases/old", "state", "pending"));
+    pid_t keen = live_call_async(&l, 0, "POST", "/v1/leases",
+                                 "{\"name\":\"keen\",\"priority\":90,\"wait_ms\":20000}");
+    ROW("another", live_until(&l, "/v1/leases/keen", "state", "pending"));
+    pid_t gone = live_call_async(&l, 0, "POST", "/v1/leases",
+                                 "{\"name\":\"gone\",\"priority\":99,\"wait_ms\":20000}");
+    ROW("and one more", live_until(&l, "/v1/leases/gone", "state", "pending"));
+    kill(gone, SIGKILL);
+    waitpid(gone, NULL, 0);
+    ROW("who goes away waits no more",
+        live_until(&l, "/v1/leases/gone", "state", "released"));
+
+    live_call(&l, "DELETE", "/v1/leases/all", NULL, NULL);
+    ROW("the higher priority is first", live_join(keen) == 200);
+    ROW("the older one still waits", live_until(&l, "/v1/leases/old", "state", "pending"));
+    live_call(&l, "DELETE", "/v1/leases/keen", NULL, NULL);
+    ROW("then it is its turn", live_join(old) == 200);
+    ROW("granted", live_until(&l, "/v1/leases/old", "state", "active"));
+}
+
+static void time_is_over(void **state)
+{
+    start(TWO_CARDS);
+    ROW("for 150 ms", ask(HALF ",\"name\":\"t\",\"time_ms\":150}", NULL) == 201);
+    ROW("it ends by itself", live_until(&l, "/v1/leases/t", "state", "released"));
+    ROW("and says why", live_until(&l, "/v1/leases/t", "why", "its time is over"));
+}
+
+static void agent_killed(void **state)
+{
+    json_t *j;
+    start(TWO_CARDS);
+    ask(HALF ",\"name\":\"a\"}", NULL);
+    ask(HALF ",\"name\":\"b\"}", NULL);
+    live_call(&l, "PATCH", "/v1/leases/a", "{\"mem\":{\"request\":64424509440}}", NULL);
+    live_call(&l, "DELETE", "/v1/leases/b", NULL, NULL);
+    pid_t broker = live_broker(&l);
+    live_stop(&l, SIGKILL);
+    start(TWO_CARDS);
+    ROW("the broker is the same", live_broker(&l) == broker);
+    ROW("it still holds the lease", live_until(&l, "/v1/node", "broker.leases", "1"));
+    live_call(&l, "GET", "/v1/leases/a", NULL, &j);
+    want("the lease lives", j, "state", "active");
+    want("with its epoch", j, "epoch", "2");
+    want("and size", j, "mem.request", "64424509440");
+    json_decref(j);
+    ROW("what was released stays released",
+        live_until(&l, "/v1/leases/b", "state", "released"));
+    ROW("numbers are not given twice", ask(HALF "}", &j) == 201);
+    want("the third", j, "id", "L3");
+    json_decref(j);
+    ROW("and another machine's devices do not take their place",
+        live_stop(&l, SIGTERM) == 0);
+    start(((const char *const[]){ "--emulate", "l4", NULL }));
+    ROW("a device that is gone says so",
+        live_until(&l, "/v1/devices", "devices.0.state", "failed"));
+    ROW("the new one comes after",
+        live_until(&l, "/v1/devices", "devices.2.id", "emu-l4-0"));
+}
+
+static void broker_killed(void **state)
+{
+    start(TWO_CARDS);
+    ask(HALF ",\"name\":\"a\"}", NULL);
+    pid_t broker = live_broker(&l);
+    kill(broker, SIGKILL);
+    ROW("there is another one", live_until(&l, "/v1/node", "broker.started_by_agent", "2"));
+    ROW("which was told of the lease", live_until(&l, "/v1/node", "broker.leases", "1"));
+    ROW("and of the devices", live_until(&l, "/v1/node", "broker.devices", "2"));
+    ROW("resize works",
+        live_call(&l, "PATCH", "/v1/leases/a", "{\"priority\":1}", NULL) == 200);
+}
+
+static void full_disk(void **state)
+{
+    struct rlimit was, full = { 1, 0 };
+    json_t *j;
+    start(TWO_CARDS);
+    ask(HALF ",\"name\":\"a\"}", NULL);
+    getrlimit(RLIMIT_FSIZE, &was);
+    full.rlim_max = was.rlim_max;
+    prlimit(l.agent, RLIMIT_FSIZE, &full, NULL);
+    ROW("a new lease is refused", ask(HALF "}", &j) == 500);
+    want("as the disk's fault", j, "code", "io");
+    json_decref(j);
+    ROW("a resize too", live_call(&l, "PATCH", "/v1/leases/a",
+                                  "{\"mem\":{\"request\":64424509440}}", NULL) == 500);
+    ROW("the old figures hold", live_until(&l, "/v1/leases/a", "epoch", "1"));
+    ROW("a release works", live_call(&l, "DELETE", "/v1/leases/a", NULL, &j) == 200);
+    want("at once", j, "state", "released");
+    json_decref(j);
+    prlimit(l.agent, RLIMIT_FSIZE, &was, NULL);
+    ROW("with room again leases are granted", ask(HALF ",\"name\":\"c\"}", NULL) == 201);
+    usleep(1200000); /* the second in which the release is written after all */
+    live_stop(&l, SIGKILL);
+    start(TWO_CARDS);
+    ROW("the release was not forgotten",
+        live_until(&l, "/v1/leases/a", "state", "released"));
+    ROW("nor the new lease", live_until(&l, "/v1/leases/c", "state", "active"));
+}
+
+static void two_agents(void **state)
+{
+    struct live other;
+    start(TWO_CARDS);
+    other = l;
+    const char *said = live_start(&other, TWO_CARDS);
+    ROW("the second says who has it", strstr(said, "already running") != NULL);
+    ROW("and ends well", live_stop(&other, 0) == 0);
+    ROW("the first goes on", live_call(&l, "GET", "/v1/node", NULL, NULL) == 200);
+}
+
+static void embedded_ends(void **state)
+{
+    start(((const char *const[]){ "--emulate", "t4", "--embedded", "--idle-exit", "300ms",
+                                  NULL }));
+    pid_t broker = live_broker(&l);
+    ask("{\"name\":\"a\"}", NULL);
+    usleep(700000);
+    ROW("not while a lease lives",
+        live_call(&l, "DELETE", "/v1/leases/a", NULL, NULL) == 200);
+    ROW("then by itself", live_stop(&l, 0) == 0);
+    for (int i = 0; i < 100 && kill(broker, 0) == 0; i++)
+        usleep(20000);
+    ROW("with its broker", kill(broker, 0) != 0);
+}
+
+static void down(void **state)
+{
+    json_t *j;
+    start(TWO_CARDS);
+    ask(HALF ",\"name\":\"a\"}", NULL);
+    pid_t broker = live_broker(&l);
+    ROW("down is refused while leases live",
+        live_call(&l, "DELETE", "/v1/node", NULL, &j) == 409);
+    want("and says which", j, "leases.0.name", "a");
+    json_decref(j);
+    ROW("by force it is done",
+        live_call(&l, "DELETE", "/v1/node?force=1", NULL, NULL) == 200);
+    ROW("the agent ended", live_stop(&l, 0) == 0);
+    for (int i = 0; i < 100 && kill(broker, 0) == 0; i++)
+        usleep(20000);
+    ROW("the broker too", kill(broker, 0) != 0);
+}
+
+/* A shim of our own: a process that has a child, anchors it, and waits. */
+static pid_t fake_shim(const char *lease, bool ignore_term, pid_t *child)
+{
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    pid_t shim = fork();
+    if (shim == 0) {
+        char path[80], body[60];
+        setsid();
+        signal(SIGTERM, SIG_IGN);
+        pid_t mine = fork();
+        if (mine == 0) {
+            signal(SIGTERM, ignore_term ? SIG_IGN : SIG_DFL);
+            for (;;)
+                pause();
+        }
+        snprintf(path, sizeof path, "/v1/leases/%s/anchor", lease);
+        snprintf(body, sizeof body, "{\"child_pid\":%d}", mine);
+        int said[2] = { live_call(&l, "POST", path, body, NULL), mine };
+        if (write(ends[1], said, sizeof said) < 0)
+            _exit(1);
+        waitpid(mine, NULL, 0);
+        snprintf(path, sizeof path, "/v1/leases/%s/exit", lease);
+        live_call(&l, "POST", path, "{\"exit_status\":7}", NULL);
+        _exit(0);
+    }
+    int said[2] = { 0, 0 };
+    assert_int_equal(read(ends[0], said, sizeof said), sizeof said);
+    close(ends[0]);
+    close(ends[1]);
+    *child = said[1];
+    assert_int_equal(said[0], 200);
+    return shim;
+}
+
+static void job_ends(void **state)
+{
+    pid_t child;
+    start(TWO_CARDS);
+    ask(HALF ",\"name\":\"a\",\"command\":\"prog\"}", NULL);
+    pid_t shim = fake_shim("a", false, &child);
+    ROW("another process is not its shim",
+        live_call(&l, "POST", "/v1/leases/a/exit", "{\"exit_status\":0}", NULL) == 403);
+    ROW("nor may it be anchored twice",
+        live_call(&l, "POST", "/v1/leases/a/anchor", "{\"child_pid\":1}", NULL) == 409);
+    kill(child, SIGTERM);
+    ROW("the end of the program is the end of the lease",
+        live_until(&l, "/v1/leases/a", "state", "released"));
+    ROW("with its status", live_until(&l, "/v1/leases/a", "exit_status", "7"));
+    waitpid(shim, NULL, 0);
+}
+
+static void job_is_killed(void **state)
+{
+    pid_t child;
+    start(((const char *const[]){ "--emulate", "t4", "--kill-grace", "200ms", NULL }));
+    ask("{\"name\":\"a\",\"command\":\"prog\"}", NULL);
+    pid_t shim = fake_shim("a", true, &child);
+    ROW("a release ends a program that ignores SIGTERM",
+        live_call(&l, "DELETE", "/v1/leases/a", NULL, NULL) == 200);
+    waitpid(shim, NULL, 0);
+    ROW("it is gone", kill(child, 0) != 0);
+    ROW("the room is back", ask("{}", NULL) == 201);
+}
+
+static void shim_dies(void **state)
+{
+    pid_t child;
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    start(TWO_CARDS);
+    ask(HALF ",\"name\":\"a\",\"command\":\"prog\"}", NULL);
+    pid_t shim = fake_shim("a", false, &child);
+    kill(shim, SIGKILL);
+    waitpid(shim, NULL, 0);
+    usleep(200000);
+    if (geteuid() == 0) /* without a cgroup nobody knows the orphan (E3) */
+        ROW("its orphan keeps the lease",
+            live_until(&l, "/v1/leases/a", "state", "active"));
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    ROW("until it ends too", live_until(&l, "/v1/leases/a", "state", "released"));
+}
+
+static void never_anchored(void **state)
+{
+    start(((const char *const[]){ "--emulate", "t4", "--orphan-grace", "200ms", NULL }));
+    ROW("a caller that asks and dies",
+        live_join(live_call_async(&l, 0, "POST", "/v1/leases",
+                                  "{\"name\":\"a\",\"command\":\"prog\"}")) == 200);
+    ROW("gives its lease back", live_until(&l, "/v1/leases/a", "state", "released"));
+    ROW("a lease without a command stays", ask("{\"name\":\"b\"}", NULL) == 201);
+    usleep(500000);
+    ROW("it is there", live_until(&l, "/v1/leases/b", "state", "active"));
+}
+
+static void tenants(void **state)
+{
+    if (geteuid() != 0)
+        skip();
+    start(((const char *const[]){ "--emulate", "t4", NULL }));
+    ROW("root's lease", ask("{\"name\":\"a\",\"mem\":{\"request\":1048576},"
+                            "\"compute\":{\"request\":10}}",
+                            NULL) == 201);
+    ROW("another user does not share the card",
+        live_join(live_call_async(
+            &l, 65534, "POST", "/v1/leases",
+            "{\"mem\":{\"request\":1048576},\"compute\":{\"request\":10}}")) == 400);
+    ROW("and may not release it",
+        live_join(live_call_async(&l, 65534, "DELETE", "/v1/leases/a", NULL)) == 400);
+    ROW("nor resize it", live_join(live_call_async(&l, 65534, "PATCH", "/v1/leases/a",
+                                                   "{\"priority\":1}")) == 400);
+    ROW("nor end the agent",
+        live_join(live_call_async(&l, 65534, "DELETE", "/v1/node?force=1", NULL)) == 400);
+    ROW("but see it",
+        live_join(live_call_async(&l, 65534, "GET", "/v1/leases", NULL)) == 200);
+    ROW("it lives", live_until(&l, "/v1/leases/a", "state", "active"));
+}
+
+static void bad_start(void **state)
+{
+    static const struct {
+        const char *label, *argument, *value, *say;
+    } rows[] = {
+        { "an unknown model", "--emulate", "a101", "no known model" },
+        { "a reserve of everything", "--reserve", "100%", "" },
+    };
+    const char *said =
+        live_start(&l, (const char *const[]){ rows[0].argument, rows[0].value, NULL });
+    ROW(rows[0].label, said[0] == '-' && strstr(said, rows[0].say));
+    ROW("and ends with a failure", live_stop(&l, 0) == 1);
+}
+
+#define LIVE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+static const struct CMUnitTest tests[] = {
+    LIVE(grant_resize_release),
+    LIVE(waiting),
+    LIVE(time_is_over),
+    LIVE(agent_killed),
+    LIVE(broker_killed),
+    LIVE(full_disk),
+    LIVE(two_agents),
+    LIVE(embedded_ends),
+    LIVE(down),
+    LIVE(job_ends),
+    LIVE(job_is_killed),
+    LIVE(shim_dies),
+    LIVE(never_anchored),
+    LIVE(tenants),
+    LIVE(bad_start),
+};
+
+ROWS_MAIN(tests)

@@ -12,6 +12,8 @@
 
 /* More than any turn, less than what would overflow a balance. */
 #define MAX_STEP_NS (1000000 * NS_PER_S)
+#define MAX_DEBT    ((int64_t)1000000000000000000) /* 11 days of device time */
+#define VT_WRAP     (1ull << 62)
 
 uint64_t account_base_turn(uint32_t weight)
 {
@@ -51,6 +53,8 @@ static void clamp_balances(struct share *s)
 
     if (!share_is_capped(s))
         s->limit_balance = 0;
+    else if (s->limit_balance < -MAX_DEBT)
+        s->limit_balance = -MAX_DEBT;
     else if (!s->holds && s->limit_balance > limit_most)
         s->limit_balance = limit_most;
 
@@ -64,6 +68,40 @@ static void clamp_balances(struct share *s)
         s->request_balance = request_most;
 }
 
+/* Virtual time only compares: take the same from all before it wraps. */
+static void rebase(struct device *d)
+{
+    EACH(s, &d->shares, struct share, member)
+        s->vt = sub_sat_u64(s->vt, VT_WRAP / 2);
+    d->vt = sub_sat_u64(d->vt, VT_WRAP / 2);
+    d->besteffort_vt = sub_sat_u64(d->besteffort_vt, VT_WRAP / 2);
+}
+
+/* Of the last `dt`, what counts against a share that is late: all until its command
+ * has run for max-kernel.  That is an event; a process stopped for a night need not
+ * pay with the next one. */
+static uint64_t late_debt(const struct share *s, uint64_t dt, uint64_t now_ns)
+{
+    uint64_t end_ns = s->deadline_ns + share_max_kernel_ns(s);
+    return min_u64(dt, sub_sat_u64(end_ns, now_ns - dt));
+}
+
+static void charge(struct share *s, uint64_t dt, uint64_t now_ns)
+{
+    uint64_t cost = s->holds ? dt : late_debt(s, dt, now_ns);
+    s->held_ns += dt;
+    s->device->held_ns += dt;
+    s->vt += cost * 1000 / share_weight(s);
+    s->limit_balance -= (int64_t)(cost * 1000);
+    /* what is borrowed above the request is no debt against it */
+    if (s->on_promise || !s->holds)
+        s->request_balance -= (int64_t)(cost * 1000);
+    if (!s->holds)
+        s->overrun_ns += dt;
+    if (s->vt > VT_WRAP)
+        rebase(s->device);
+}
+
 void account_sync(struct share *s, uint64_t now_ns)
 {
     struct device *d = s->device;
@@ -73,25 +111,17 @@ void account_sync(struct share *s, uint64_t now_ns)
     uint64_t income = min_u64(d->deliverable_ns - s->synced_deliverable, MAX_STEP_NS);
     s->synced_ns = max_u64(now_ns, s->synced_ns);
     s->synced_deliverable = d->deliverable_ns;
+    if (dt == 0) /* between the end of a turn and the next request no time passes */
+        return;
 
     s->limit_balance += (int64_t)(income * s->limit);
     s->request_balance += (int64_t)(income * s->request);
-    if (s->holds || share_is_late(s)) {
-        s->held_ns += dt;
-        d->held_ns += dt;
-        s->vt += dt * 1000 / share_weight(s);
-        s->limit_balance -= (int64_t)(dt * 1000);
-        /* what is borrowed above the request is no debt against it */
-        if (s->on_promise || !s->holds)
-            s->request_balance -= (int64_t)(dt * 1000);
-        if (!s->holds)
-            s->overrun_ns += dt;
-    } else if (s->waits) {
+    if (s->holds || share_is_late(s))
+        charge(s, dt, now_ns);
+    else if (s->waits)
         s->wait_ns += dt;
-    }
-    if (dt == 0) /* between the end of a turn and the next request no time passes */
-        return;
-    s->away = s->away || (!s->holds && !s->waits && !share_is_late(s));
+    else
+        s->away = true;
     clamp_balances(s);
 }
 
@@ -104,11 +134,30 @@ void account_refund(struct share *s, uint64_t ns)
     s->limit_balance += (int64_t)(ns * 1000);
 }
 
+void account_note_virtual_time(struct share *s)
+{
+    struct device *d = s->device;
+    bool besteffort = share_is_besteffort(s);
+    uint64_t *vt = besteffort ? &d->besteffort_vt : &d->vt;
+    uint64_t least = NEVER;
+    EACH(o, &d->holders, struct share, queue) {
+        account_sync(o, d->advanced_ns);
+        if (share_is_besteffort(o) == besteffort)
+            least = min_u64(least, o->vt);
+    }
+    EACH(o, &d->waiting, struct share, queue)
+        if (o->in_contest && share_is_besteffort(o) == besteffort)
+            least = min_u64(least, o->vt);
+    if (least != NEVER)
+        *vt = max_u64(*vt, least);
+}
+
 void account_return(struct share *s)
 {
     if (!s->away)
         return;
     s->away = false;
+    account_note_virtual_time(s);
     uint64_t base = share_is_besteffort(s) ? s->device->besteffort_vt : s->device->vt;
     uint64_t banked = own_turn(s) * 1000 / share_weight(s);
     s->vt = max_u64(s->vt, sub_sat_u64(base, banked));

@@ -236,7 +236,11 @@ uint64_t memory_publish_due(struct ledger *l);
 
 static inline uint32_t share_weight(const struct share *s)
 {
-    return s->lease->mode == PROTO_BESTEFFORT || !s->request ? 1 : s->request;
+    return s->lease->mode == PROTO_BESTEFFORT || !s->request ? 1000 : s->request;
+}
+static inline uint64_t share_max_kernel_ns(const struct share *s)
+{
+    return s->lease->max_kernel_ns ? s->lease->max_kernel_ns : MAX_KERNEL_NS;
 }
 static inline bool share_is_capped(const struct share *s)
 {
@@ -259,6 +263,9 @@ void account_advance(struct device *d, uint64_t now_ns);
 void account_sync(struct share *s, uint64_t now_ns);
 /* Take back the charge for the last `ns` of a turn in which it did nothing. */
 void account_refund(struct share *s, uint64_t ns);
+/* The virtual time of its device is that of the active lease furthest behind, and
+ * never runs back. */
+void account_note_virtual_time(struct share *s);
 /* Called when it starts to compete: idling banks one turn at most. */
 void account_return(struct share *s);
 /* May it be served now?  All wanted shares of a spanning lease must agree. */

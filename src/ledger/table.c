@@ -204,6 +204,7 @@ static struct lease *lease_create(struct ledger *l, const struct ledger_lease *w
     memset(lease, 0, sizeof(*lease));
     l->lease_number[index] = lease->number = want->number;
     lease->slice_count = want->slice_count;
+    lease->mode = want->mode;
     list_init(&lease->clients);
     for (uint32_t i = 0; i < want->slice_count; i++) {
         struct share *s = &lease->share[i];
@@ -252,9 +253,11 @@ static void client_write_limits(const struct client *c)
 }
 
 static void share_set_terms(struct ledger *l, struct share *s,
-                            const struct proto_slice *want)
+                            const struct proto_slice *want, bool besteffort)
 {
     account_sync(s, l->now_ns);
+    if (share_is_besteffort(s) != besteffort) /* virtual time is one of its kind */
+        s->vt = besteffort ? s->device->besteffort_vt : s->device->vt;
     s->request = want->request_permille;
     s->limit = want->limit_permille;
     s->restate = true;
@@ -280,15 +283,15 @@ int ledger_set_lease(struct ledger *l, const struct ledger_lease *want,
     if (!lease)
         return -SL_TOO_LARGE;
     lease->epoch = want->epoch;
-    lease->mode = want->mode;
     lease->priority = want->priority;
     lease->max_kernel_ns = want->max_kernel_ns;
     for (uint32_t i = 0; i < lease->slice_count; i++) {
         struct share *s = &lease->share[i];
-        share_set_terms(l, s, &want->slice[i]);
+        share_set_terms(l, s, &want->slice[i], want->mode == PROTO_BESTEFFORT);
         if (over_bytes)
             over_bytes[i] = sub_sat_u64(share_used(s), s->mem_limit);
     }
+    lease->mode = want->mode;
     EACH(c, &lease->clients, struct client, member) {
         client_write_limits(c);
         if (c->page)

@@ -116,19 +116,6 @@ static void seat_grant(struct ledger *l, struct seat *seat, uint64_t now_ns)
     client_wake(l, seat->client);
 }
 
-/* The device's virtual time is that of the lease furthest behind: who comes back
- * from idling joins there. */
-static void note_virtual_time(const struct share *s)
-{
-    bool besteffort = share_is_besteffort(s);
-    uint64_t *vt = besteffort ? &s->device->besteffort_vt : &s->device->vt;
-    uint64_t least = s->vt;
-    EACH(o, &s->device->waiting, struct share, queue)
-        if (o->in_contest && share_is_besteffort(o) == besteffort)
-            least = min_u64(least, o->vt);
-    *vt = max_u64(*vt, least);
-}
-
 void turn_hold(struct ledger *l, struct share *s, uint64_t now_ns)
 {
     struct device *d = s->device;
@@ -142,7 +129,7 @@ void turn_hold(struct ledger *l, struct share *s, uint64_t now_ns)
     d->gap = false;
     d->handoffs += d->last != s->lease;
     d->last = s->lease;
-    note_virtual_time(s);
+    account_note_virtual_time(s);
 }
 
 /* Each active process may have one batch in flight whatever its length, so their
@@ -363,11 +350,6 @@ static void pass_over(struct ledger *l, struct share *s, uint64_t now_ns)
     turn_end(l, s, now_ns);
 }
 
-static uint64_t max_kernel_ns(const struct share *s)
-{
-    return s->lease->max_kernel_ns ? s->lease->max_kernel_ns : MAX_KERNEL_NS;
-}
-
 static void look_past_deadline(struct ledger *l, struct share *s, uint64_t now_ns)
 {
     EACH(seat, &s->granted, struct seat, member)
@@ -378,7 +360,7 @@ static void look_past_deadline(struct ledger *l, struct share *s, uint64_t now_n
     if (!s->rivalled)
         return;
     uint64_t late_ns = late_at(s), from = max_u64(s->deadline_ns, s->contended_ns);
-    s->stuck = now_ns - from > max_kernel_ns(s);
+    s->stuck = now_ns - from > share_max_kernel_ns(s);
     if (now_ns >= late_ns)
         pass_over(l, s, now_ns);
     else
@@ -492,7 +474,7 @@ uint64_t turn_look_late(struct ledger *l, struct share *s, uint64_t now_ns)
     }
     if (!share_is_late(s))
         return NEVER;
-    s->stuck = now_ns - s->deadline_ns > max_kernel_ns(s);
+    s->stuck = now_ns - s->deadline_ns > share_max_kernel_ns(s);
     return now_ns + TICK_NS;
 }
 

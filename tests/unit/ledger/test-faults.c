@@ -94,6 +94,22 @@ static void test_stopped_process_that_holds_a_turn(void **state)
     sim_destroy(s);
 }
 
+/* What it owes is at most what one command may run: 10 s. */
+static void test_stopped_for_a_night(void **state)
+{
+    uint32_t client;
+    struct sim *s = pair(10, &async, &client, &wait_loop);
+    sim_run(s, sim_now(s) + S);
+    run_until_holds(s, 1);
+    sim_stop(s, client);
+    sim_run(s, sim_now(s) + 60 * S);
+    assert_true(has_flag(s, 1, SLICE_STUCK));
+    sim_continue(s, client);
+    sim_run(s, sim_now(s) + 11 * S);
+    check_range("stopped for a minute, 11 s later", share_over(s, 1, 5 * S), 490, 510);
+    sim_destroy(s);
+}
+
 /* Between two launches it holds the turn with nothing in flight. */
 static void test_stopped_process_that_is_idle(void **state)
 {
@@ -381,6 +397,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stopped_process_that_holds_a_turn),
+        cmocka_unit_test(test_stopped_for_a_night),
         cmocka_unit_test(test_stopped_process_that_is_idle),
         cmocka_unit_test(test_kernel_that_never_ends),
         cmocka_unit_test(test_long_kernel_alone),

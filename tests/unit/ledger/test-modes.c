@@ -129,7 +129,9 @@ static void test_burst_borrows_from_an_idle_neighbour(void **state)
     sim_process(s, 2, &wakes);
     sim_run(s, sim_now(s) + MS);
     check_near("burst 300 beside an idle lease", share_over(s, 1, 4 * S), 1000, 1);
-    sim_run(s, sim_now(s) + 2 * S);
+    sim_run(s, sim_now(s) + 1020 * MS);
+    check_near("what it borrowed is no debt: the first second", share_over(s, 1, S), 300,
+               15);
     check_near("burst 300 after its neighbour woke", share_over(s, 1, 10 * S), 300, 3);
     sim_destroy(s);
 }
@@ -232,6 +234,33 @@ static void test_besteffort_has_only_what_is_idle(void **state)
     sim_process(s, 2, &async);
     sim_run(s, sim_now(s) + S);
     check_near("besteffort beside a busy burst lease", share_over(s, 2, 10 * S), 0, 1);
+    sim_destroy(s);
+}
+
+static void test_besteffort_becomes_burst(void **state)
+{
+    struct sim *s = one_device(12);
+    sim_lease(s, 1, PROTO_BESTEFFORT, 0, 1000, 0);
+    sim_lease(s, 2, PROTO_BURST, 500, 1000, 0);
+    sim_process(s, 1, &async);
+    sim_run(s, sim_now(s) + 20 * S); /* alone, it has all */
+    sim_process(s, 2, &wait_loop);
+    sim_run(s, sim_now(s) + S);
+    assert_int_equal(sim_lease(s, 1, PROTO_BURST, 500, 1000, 0), 0);
+    sim_run(s, sim_now(s) + 200 * MS);
+    check_near("what it took as besteffort is no debt", share_over(s, 1, 5 * S), 500, 5);
+    sim_destroy(s);
+}
+
+/* Alone and mostly idle: charged for what it used, not for holding. */
+static void test_sparse_program_alone(void **state)
+{
+    struct sim *s = one_device(13);
+    struct sim_program sparse = { .kernel_ns = 5 * MS, .host_ns = 195 * MS, .batch = 1 };
+    sim_lease(s, 1, PROTO_BURST, 500, 1000, 0);
+    sim_process(s, 1, &sparse);
+    sim_run(s, sim_now(s) + S);
+    check_near("5 ms of 200, alone", share_over(s, 1, 10 * S), 25, 2);
     sim_destroy(s);
 }
 
@@ -436,6 +465,8 @@ int main(void)
         cmocka_unit_test(test_burst_takes_what_hard_leaves),
         cmocka_unit_test(test_surplus_goes_by_weight),
         cmocka_unit_test(test_besteffort_has_only_what_is_idle),
+        cmocka_unit_test(test_besteffort_becomes_burst),
+        cmocka_unit_test(test_sparse_program_alone),
         cmocka_unit_test(test_priority_never_takes_a_request),
         cmocka_unit_test(test_priority_is_served_first),
         cmocka_unit_test(test_an_idle_holder_is_no_holder),

@@ -136,6 +136,22 @@ static void test_burst_borrows_from_an_idle_neighbour(void **state)
     sim_destroy(s);
 }
 
+/* Who had the device to itself does not pay for that with the surplus either. */
+static void test_borrowed_time_is_no_debt(void **state)
+{
+    struct sim *s = one_device(14);
+    struct sim_program late = async;
+    late.start_ns = 20 * S;
+    sim_lease(s, 1, PROTO_BURST, 200, 1000, 0);
+    sim_lease(s, 2, PROTO_BURST, 200, 1000, 0);
+    sim_process(s, 1, &async);
+    sim_process(s, 2, &late);
+    sim_run(s, sim_now(s) + 20 * S);
+    check_near("200 beside 200 after 20 s alone, the first second", share_over(s, 1, S),
+               500, 20);
+    sim_destroy(s);
+}
+
 /* A neighbour that sleeps and wakes has the device back within a turn and a wake-up. */
 static void test_floor_returns_at_once(void **state)
 {
@@ -279,6 +295,26 @@ static void test_priority_never_takes_a_request(void **state)
     sim_destroy(s);
 }
 
+/* What higher priorities are owed does not put off a small lease for long. */
+static void test_low_priority_is_not_put_off(void **state)
+{
+    static const uint32_t request[] = { 101, 673, 201, 17 },
+                          limit[] = { 756, 826, 417, 1000 };
+    static const uint32_t priority[] = { 92, 81, 83, 73 };
+    struct sim *s = one_device(61);
+    uint64_t lease = 4;
+    double promise = 17.1;
+    struct sim_error e;
+    for (uint32_t i = 0; i < 4; i++) {
+        sim_lease(s, i + 1, PROTO_BURST, request[i], limit[i], priority[i]);
+        sim_process(s, i + 1, i == 1 ? &wait_loop : &async);
+    }
+    sim_run(s, sim_now(s) + 5 * S);
+    sim_measure(s, 40, &lease, &promise, 1, &e);
+    check_most("17 permille under three higher priorities: 10 s p95", e.p95_10s, 1.5);
+    sim_destroy(s);
+}
+
 static void test_priority_is_served_first(void **state)
 {
     struct sim *s = one_device(8);
@@ -293,6 +329,26 @@ static void test_priority_is_served_first(void **state)
     check_most("1 ms kernels of high priority wait for what is in flight (ms)",
                (double)sim_take_longest_wait(s, 1) / MS, 2.5);
     sim_destroy(s);
+}
+
+static void test_besteffort_makes_way_at_once(void **state)
+{
+    static const uint64_t kernels[] = { 200 * US, MS, 5 * MS };
+    for (size_t i = 0; i < ARRAY_LEN(kernels); i++) {
+        struct sim *s = one_device(i + 15);
+        struct sim_program serving = { .kernel_ns = MS, .host_ns = 19 * MS, .batch = 1 };
+        struct sim_program stream = { .kernel_ns = kernels[i] };
+        sim_lease(s, 1, PROTO_BURST, 200, 1000, 50);
+        sim_lease(s, 2, PROTO_BESTEFFORT, 0, 1000, 50);
+        sim_process(s, 1, &serving);
+        sim_process(s, 2, &stream);
+        sim_run(s, sim_now(s) + 20 * S);
+        check_most("a request waits for one besteffort kernel (ms)",
+                   (double)sim_take_longest_wait(s, 1) / MS,
+                   (double)kernels[i] / MS + 0.25);
+        check_near("  and besteffort has the rest", share_over(s, 2, 5 * S), 880, 60);
+        sim_destroy(s);
+    }
 }
 
 /* An idle holder of high priority does not starve the rest. */
@@ -461,6 +517,7 @@ int main(void)
         cmocka_unit_test(test_hard_alone),
         cmocka_unit_test(test_alone_is_free),
         cmocka_unit_test(test_burst_borrows_from_an_idle_neighbour),
+        cmocka_unit_test(test_borrowed_time_is_no_debt),
         cmocka_unit_test(test_floor_returns_at_once),
         cmocka_unit_test(test_burst_takes_what_hard_leaves),
         cmocka_unit_test(test_surplus_goes_by_weight),
@@ -468,7 +525,9 @@ int main(void)
         cmocka_unit_test(test_besteffort_becomes_burst),
         cmocka_unit_test(test_sparse_program_alone),
         cmocka_unit_test(test_priority_never_takes_a_request),
+        cmocka_unit_test(test_low_priority_is_not_put_off),
         cmocka_unit_test(test_priority_is_served_first),
+        cmocka_unit_test(test_besteffort_makes_way_at_once),
         cmocka_unit_test(test_an_idle_holder_is_no_holder),
         cmocka_unit_test(test_unlike_kernels),
         cmocka_unit_test(test_resize_while_running),

@@ -235,7 +235,7 @@ void fake_start(struct fake_broker *b)
         snprintf(b->path, sizeof b->path, "%s/broker.sock", b->dir);
     }
     unlink(b->path);
-    strcpy(addr.sun_path, b->path);
+    snprintf(addr.sun_path, sizeof addr.sun_path, "%s", b->path);
     for (int i = 0; i < FAKE_CONNS; i++)
         b->conns[i] = -1;
     b->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);

@@ -26,7 +26,7 @@ struct fake_broker {
     _Atomic uint64_t turn_ns;    /* of automatic grants; 0: open deadline */
     _Atomic uint64_t limit_bytes;
     uint32_t mode, request_permille, limit_permille;
-    char platform[64], name[128], driver[64];   /* of every slot; ordinals count up */
+    char platform[64], name[128], driver[64]; /* of every slot; ordinals count up */
 
     /* what it saw */
     _Atomic(struct proto_page *) page; /* of the newest hello */

@@ -129,7 +129,6 @@ struct gate_batch *gate_open_batch(struct gate *g, struct gate_queue *q,
     b->flight_ns = !sensed || c->cost_ns == 0 ? go->budget_ns : c->cost_ns;
     g->flight_items++;
     g->flight_ns += b->flight_ns;
-    g->last_submit_ns = go->now_ns;
     if (q) {
         q->last_open_ns = go->now_ns;
         q->last_work_ns = sensed ? c->cost_ns : 0;
@@ -186,7 +185,6 @@ struct gate_batch *gate_close_batch(struct gate *g, struct gate_queue *q,
     q->last_work_ns = spent;
     b->closed_ns = now;
     b->state = BATCH_SENSED;
-    g->last_submit_ns = now;
     count_commands(g, b, 1);
     publish_end(g, now);
     return b;
@@ -204,7 +202,8 @@ void gate_finish_batch(struct gate *g, struct gate_batch *b, uint64_t now,
     struct proto_slot *s = atomic_load_explicit(&g->slot, relaxed);
     uint64_t bound_ns = atomic_load_explicit(&s->flight_bound_ns, relaxed);
     bool freed = false;
-    g->flight_items--;
+    if (--g->flight_items == 0)
+        g->idle_ns = now;
     g->flight_ns -= b->flight_ns;
     g->fresh_items -= b->fresh;
     g->unsensed_items -= b->state == BATCH_UNSENSED;

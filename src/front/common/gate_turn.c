@@ -8,7 +8,8 @@
 
 #define WAIT_NS       (100 * NS_PER_MS) /* then look whether the broker lives */
 #define WANT_AGAIN_NS NS_PER_S          /* a message may be lost with a broker */
-#define RECENT_NS     (2 * NS_PER_MS)   /* who submitted so lately will again */
+#define SOON_NS       NS_PER_MS         /* the broker keeps an idle turn for so long */
+#define GAP_MAX_NS    (100 * NS_PER_MS)
 #define OWN_PERIOD_NS (16 * NS_PER_MS)
 
 #define relaxed memory_order_relaxed
@@ -101,8 +102,8 @@ static bool end_turn(struct gate *g, struct proto_slot *s, uint64_t now,
         return true;
     }
     after->release = true;
-    after->more = g->turn_waiters || g->flight_waiters || g->deferred_ready ||
-                  now - g->last_submit_ns < RECENT_NS;
+    after->more =
+        g->turn_waiters || g->flight_waiters || g->deferred_ready || g->gap_ns < SOON_NS;
     g->wanted = after->more;
     g->wanted_turn = atomic_load_explicit(&s->grants, relaxed);
     g->wanted_ns = now;
@@ -139,10 +140,20 @@ static bool has_room(const struct gate *g, const struct proto_slot *s, uint64_t 
            g->flight_ns + cost <= bound_ns || (bound_ns == 0 && bound_items == 0);
 }
 
+/* From the last completion to the next submit: how long does this program
+ * pause?  Not the time that it waits for a turn. */
+static void note_gap(struct gate *g, uint64_t now)
+{
+    if (g->idle_ns)
+        g->gap_ns = (3 * g->gap_ns + min_u64(now - g->idle_ns, GAP_MAX_NS)) / 4;
+    g->idle_ns = 0;
+}
+
 static void ask_for_turn(struct gate *g, struct proto_slot *s, struct gate_after *after)
 {
     uint32_t turn = atomic_load(&s->grants);
     uint64_t now = clock_now_ns();
+    note_gap(g, now);
     if (g->wanted && g->wanted_turn == turn && now - g->wanted_ns < WANT_AGAIN_NS)
         return;
     g->wanted = after->want = true;
@@ -202,6 +213,7 @@ enum gate_verdict gate_try_turn(struct gate *g, const struct gate_ask *ask,
         }
         if (!atomic_compare_exchange_strong(&s->state, &state, state + 1))
             continue;
+        note_gap(g, now);
         /* Now that something is in flight the turn cannot change below us. */
         go->turn = atomic_load(&s->grants);
         go->now_ns = now;

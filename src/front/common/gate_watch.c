@@ -86,10 +86,17 @@ static void mark_unsensed(struct gate *g)
 static uint64_t tend_gate(struct gate *g, uint64_t now)
 {
     pthread_mutex_lock(&g->lock);
+    struct proto_slot *before = atomic_load_explicit(&g->slot, relaxed);
     gate_follow_link(g);
+    bool moved = before != atomic_load_explicit(&g->slot, relaxed);
     mark_unsensed(g);
     uint64_t next = look_at_gate(g, now);
     pthread_mutex_unlock(&g->lock);
+    if (moved) { /* who sleeps on the old slot shall look at the new one */
+        atomic_fetch_add(&g->done, 1);
+        futex_wake_all(&g->done);
+        futex_wake_all(&before->state);
+    }
     return next;
 }
 

@@ -200,7 +200,9 @@ static void deadline(void **state)
     begin(&c, &q, MS1);
     eventually(flight_waiters() == 1);
     assert_int_equal(atomic_load(&c.done), 0);
-    usleep(5000); /* so that the waiter counts, not the recent submit */
+    pthread_mutex_lock(&g->lock);
+    g->gap_ns = NS_PER_S; /* so that only the waiter counts */
+    pthread_mutex_unlock(&g->lock);
     gate_completed(one);
     eventually(atomic_load(&b.releases) == 1);
     assert_int_equal(atomic_load(&b.releases_more), 1);
@@ -214,13 +216,25 @@ static void deadline(void **state)
 static void deadline_idle(void **state)
 {
     fake_grant(&b, 0, LATER);
+    gate_completed(submit(&q, MS1));
+    usleep(20000); /* it pauses for longer than the broker keeps a turn */
     struct gate_batch *one = submit(&q, MS1);
     fake_set_deadline(&b, 0, clock_now_ns());
-    usleep(5000); /* longer than a pause between two launches */
     gate_completed(one);
     eventually(atomic_load(&b.releases) == 1);
     assert_int_equal(atomic_load(&b.releases_more), 0);
     assert_int_equal(turn_word(), SLOT_NONE);
+}
+
+static void deadline_wait(void **state)
+{
+    fake_grant(&b, 0, LATER);
+    struct gate_batch *one = submit(&q, MS1);
+    fake_set_deadline(&b, 0, clock_now_ns());
+    usleep(5000); /* a long kernel; the program waits for it */
+    gate_completed(one);
+    eventually(atomic_load(&b.releases) == 1);
+    assert_int_equal(atomic_load(&b.releases_more), 1);
 }
 
 static void drain(void **state)
@@ -614,7 +628,8 @@ int main(int argc, char **argv)
         row("long, unseen and unknown commands are sensed each", sensed),
         row("after the deadline the last completion releases, with more when one waits",
             deadline),
-        row("the last completion after a pause releases without more", deadline_idle),
+        row("a program that pauses long releases without more", deadline_idle),
+        row("a program that waits for its kernel releases with more", deadline_wait),
         row("a drained queue gives the reserved rest back, unless more was submitted",
             drain),
         row("a drain after the deadline releases", drained_past_deadline),

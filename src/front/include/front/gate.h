@@ -152,7 +152,8 @@ struct gate {
     uint64_t flight_ns;      /* their predicted work */
     uint32_t fresh_items;    /* of them with a kernel never seen complete */
     uint32_t unsensed_items; /* of them the thread shall mark */
-    uint64_t last_submit_ns; /* newest opening or closing of a batch */
+    uint64_t idle_ns;        /* when nothing was in flight any more; 0: gap noted */
+    uint64_t gap_ns;         /* average from then to the next submit */
     uint32_t deferred_ready; /* commands that the thread shall open */
     bool wanted;             /* a WANT or RELEASE(more) stands ... */
     uint32_t wanted_turn;    /* ... since slot->grants had this value */

@@ -13,6 +13,8 @@
 #include "base/suggest.h"
 #include "cli/start.h"
 
+#define ROOT_RUN_DIR "/run/sluice"
+
 /* What may stand before the command's name: global options, and --version. */
 static const struct cli_option root_options[] = {
     { "version", 0, NULL, CLI_FLAG, "print the version" },
@@ -109,7 +111,15 @@ const char *cli_format_permille(int64_t permille, char out[16])
 
 int cli_choose_rundir(struct cli *cli, struct sl_err *err)
 {
-    return rundir_choose(&cli->rundir, cli->run_dir_option, err);
+    static const struct rundir of_root = { ROOT_RUN_DIR };
+    int rc = rundir_choose(&cli->rundir, cli->run_dir_option, err);
+
+    /* the machine's agent serves every user; one of one's own would find the devices held
+     */
+    if (rc == 0 && geteuid() != 0 && !cli->run_dir_option && !getenv("SLUICE_RUN_DIR") &&
+        !agent_is_running(&cli->rundir) && agent_is_running(&of_root))
+        cli->rundir = of_root;
+    return rc;
 }
 
 int cli_connect(struct cli *cli, bool start, struct sl_err *err)

@@ -47,7 +47,8 @@ static void check_rundir(struct doctor *d)
 {
     struct sl_err err = { 0 };
     if (cli_choose_rundir(d->cli, &err) < 0 ||
-        (d->may_run && rundir_prepare(&d->cli->rundir, &err) < 0))
+        (d->may_run && !agent_is_running(&d->cli->rundir) &&
+         rundir_prepare(&d->cli->rundir, &err) < 0))
         add(d, "run directory", CHECK_BROKEN,
             "give another with --run-dir or SLUICE_RUN_DIR, or repair this one", "%s",
             err.msg);
@@ -93,17 +94,15 @@ static void check_agent(struct doctor *d)
     if (cli_connect(d->cli, d->may_run, &err) < 0 ||
         fetch_json(d->cli, "/v1/node", &d->node, &err) < 0) {
         add(d, "agent", CHECK_BROKEN,
-            "start it with sluice up, and read agent.log in the run"
-            " directory",
-            "%s", err.msg);
+            "start it with sluice up, and read agent.log in the run directory", "%s",
+            err.msg);
         return;
     }
     const char *version = text_of(d->node, "version");
     if (strcmp(version, SLUICE_VERSION))
         add(d, "agent", CHECK_BROKEN, "sluice down, then sluice up",
-            "it is version %s, this is"
-            " %s",
-            version[0] ? version : "unknown", SLUICE_VERSION);
+            "it is version %s, this is %s", version[0] ? version : "unknown",
+            SLUICE_VERSION);
     else
         add(d, "agent", CHECK_OK, NULL, "answers, version %s", version);
 }
@@ -120,15 +119,12 @@ static void check_broker(struct doctor *d)
     AUTO_CLOSE int fd = sock_connect_unix(path, SOCK_SEQPACKET, &err);
     if (fd < 0)
         add(d, "broker", CHECK_BROKEN,
-            "the agent starts it; read agent.log and broker.log in"
-            " the run directory",
-            "%s", err.msg);
+            "the agent starts it; read agent.log and broker.log in the run directory", "%s",
+            err.msg);
     else if (version[0] && strcmp(version, SLUICE_VERSION))
         /* an agent's upgrade leaves the broker running: the messages are versioned */
         add(d, "broker", CHECK_WARN, "it is renewed by sluice down, then sluice up",
-            "answers,"
-            " version %s beside %s",
-            version, SLUICE_VERSION);
+            "answers, version %s beside %s", version, SLUICE_VERSION);
     else
         add(d, "broker", CHECK_OK, NULL, "answers%s%s", version[0] ? ", version " : "",
             version);
@@ -220,8 +216,8 @@ static void check_loader(struct doctor *d)
         return;
     if (!devices)
         add(d, "drivers", CHECK_BROKEN,
-            "install the vendor's OpenCL driver, or for the CPU: apt"
-            " install pocl-opencl-icd",
+            "install the vendor's OpenCL driver, or for the CPU: apt install "
+            "pocl-opencl-icd",
             "%u in %s, no device: %s", icds, icd_dir, text_of(info, "error"));
     else
         add(d, "drivers", CHECK_OK, NULL, "%u in %s, %zu device%s", icds, icd_dir, devices,
@@ -251,9 +247,7 @@ static void check_devices(struct doctor *d)
     }
     if (!good)
         add(d, "devices", CHECK_BROKEN, "see the loader and the drivers above",
-            "none of %zu can"
-            " be lent%s",
-            count, why);
+            "none of %zu can be lent%s", count, why);
     else
         add(d, "devices", why[0] ? CHECK_WARN : CHECK_OK, "see sluice devices",
             "%zu of %zu can be lent, %zu of them emulated%s", good, count, good - d->real,
@@ -268,19 +262,21 @@ static void check_front(struct doctor *d, const struct lease *l)
 
     if (!l->slice_count || !l->clients)
         add(d, "front", CHECK_BROKEN,
-            "the loader may have dropped the layer: is"
-            " front/libsluice-opencl.so in the run directory readable, and of this "
-            "machine's"
-            " kind?",
+            "the loader may have dropped the layer: is front/libsluice-opencl.so in the "
+            "run directory readable, and of this machine's kind?",
             "no process of the lease has said hello to the broker");
+    else if (strcmp(l->placement, "mount"))
+        add(d, "front", CHECK_WARN,
+            "as root, or with sluice run --userns, the front is mounted over the loader",
+            "in place by environment, grade %s: a child that clears its environment is not "
+            "held",
+            format_grades(&l->grades, grades));
     else
-        add(d, "front", CHECK_OK, NULL, "in place by %s, grade %s",
-            l->placement[0] ? l->placement : "environment",
+        add(d, "front", CHECK_OK, NULL, "in place by mount, grade %s",
             format_grades(&l->grades, grades));
     if (s->kernels == UNKNOWN_U64 || !s->kernels)
         add(d, "kernel", CHECK_BROKEN,
-            "the program reached the device beside the front; see"
-            " docs/internals",
+            "the program reached the device beside the front; see docs/internals",
             "it ran, but the ledger counts none");
     else
         add(d, "kernel", CHECK_OK, NULL, "ran under the gate; the ledger counts %llu",
@@ -303,27 +299,22 @@ static void check_memory(struct doctor *d, const json_t *said)
     format_bytes(global, shown);
     if (global != CHECK_MEM) {
         add(d, "size shown", CHECK_BROKEN, "the front is not in place",
-            "the program sees %s"
-            " instead of 64 MiB",
-            shown);
+            "the program sees %s instead of 64 MiB", shown);
         return;
     }
     add(d, "size shown", CHECK_OK, NULL, "the program sees exactly 64 MiB");
     if (got != CHECK_MEM)
         add(d, "memory bound", CHECK_BROKEN,
-            "the slice must be usable to its last byte; please"
-            " report it",
+            "the slice must be usable to its last byte; please report it",
             "only %s of 64 MiB could be taken (OpenCL error %d)", format_bytes(got, taken),
             (int)json_integer_value(json_object_get(said, "take_code")));
     else if (!json_is_true(json_object_get(said, "one_more_refused")))
         add(d, "memory bound", CHECK_BROKEN,
-            "allocations pass beside the front; please report"
-            " it",
+            "allocations pass beside the front; please report it",
             "64 MiB were taken, and one byte more as well");
     else
         add(d, "memory bound", CHECK_OK, NULL,
-            "64 MiB were taken; one byte more was refused"
-            " with OpenCL error %d",
+            "64 MiB were taken; one byte more was refused with OpenCL error %d",
             (int)json_integer_value(code));
 }
 
@@ -353,24 +344,19 @@ static void check_run(struct doctor *d)
     if (!said) {
         c.said[strcspn(c.said, "\n")] = 0;
         add(d, "run", CHECK_BROKEN, "if there is no room, end other leases first",
-            "%s (exit"
-            " status %d): %s",
-            err.msg, status, c.said[0] ? c.said : "nothing on stderr");
+            "%s (exit status %d): %s", err.msg, status,
+            c.said[0] ? c.said : "nothing on stderr");
         return;
     }
     if (json_object_get(said, "error") || status) {
         add(d, "run", CHECK_BROKEN, "does the program run without sluice run?",
-            "exit status"
-            " %d: %s",
-            status, text_of(said, "error"));
+            "exit status %d: %s", status, text_of(said, "error"));
         return;
     }
     add(d, "run", CHECK_OK, NULL, "a program ran in a slice of 64 MiB and ended well");
     if (seen < 0)
         add(d, "front", CHECK_BROKEN, "please report it",
-            "the lease of a running program was not"
-            " found: %s",
-            err.msg);
+            "the lease of a running program was not found: %s", err.msg);
     else
         check_front(d, &l);
     check_memory(d, said);
@@ -393,8 +379,7 @@ void doctor_examine(struct doctor *d)
         add(d, "run", CHECK_SKIPPED, "without --no-run it is", "not tried");
     else if (!d->real)
         add(d, "run", CHECK_SKIPPED, "programs need a real device",
-            "no program can run on"
-            " emulated devices");
+            "no program can run on emulated devices");
     else
         check_run(d);
 }

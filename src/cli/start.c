@@ -25,7 +25,13 @@
 #define LOG_TAIL 600   /* how much of the agent's last words an error quotes */
 
 /* How the process between us and the agent ends. */
-enum outcome { OUTCOME_READY, OUTCOME_LOST_RACE, OUTCOME_FAILED, OUTCOME_SILENT };
+enum outcome {
+    OUTCOME_READY,
+    OUTCOME_LOST_RACE,
+    OUTCOME_FAILED,
+    OUTCOME_USAGE, /* it does not take what it was given */
+    OUTCOME_SILENT,
+};
 
 bool agent_is_running(const struct rundir *r)
 {
@@ -199,9 +205,10 @@ static void middle(const char **argv, char **env, const char *log)
     int status;
     if (waitpid(agent, &status, 0) != agent)
         _exit(OUTCOME_FAILED);
-    _exit(word[0] != '-' && WIFEXITED(status) && WEXITSTATUS(status) == 0
-              ? OUTCOME_LOST_RACE
-              : OUTCOME_FAILED);
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+    if (code == 0 && word[0] != '-')
+        _exit(OUTCOME_LOST_RACE);
+    _exit(code == 2 ? OUTCOME_USAGE : OUTCOME_FAILED);
 }
 
 /* What the agent wrote to its log from `from` on, at most its last LOG_TAIL bytes. */
@@ -232,13 +239,15 @@ static bool wait_for_socket(const struct rundir *r)
     return false;
 }
 
-static int fail_start(const char *log, off_t from, struct sl_err *err)
+static int fail_start(const char *log, off_t from, enum outcome how, struct sl_err *err)
 {
     char said[LOG_TAIL];
     quote_log(log, from, said, sizeof said);
     const char *prefix = "sluice-agent: ";
     if (!strncmp(said, prefix, strlen(prefix)))
         memmove(said, said + strlen(prefix), strlen(said + strlen(prefix)) + 1);
+    if (said[0] && how == OUTCOME_USAGE)
+        return sl_fail(err, SL_INVALID, "%s", said);
     if (said[0])
         return sl_fail(err, SL_UNAVAILABLE, "the agent did not start: %s", said);
     return sl_fail(err, SL_UNAVAILABLE, "the agent did not start; its log: %s", log);
@@ -265,11 +274,11 @@ int agent_start(const struct rundir *r, const struct start_options *o, struct sl
     char program[4096], file[PATH_MAX], log[108], *env[256];
     struct stat st;
 
+    if (agent_is_running(r))
+        return 1;
     int rc = rundir_prepare(r, err);
     if (rc < 0)
         return rc;
-    if (agent_is_running(r))
-        return 1;
     if ((rc = find_agent(program, sizeof program, err)) < 0)
         return rc;
     if ((rc = rundir_path(r, "agent.log", log, sizeof log, err)) < 0)
@@ -278,19 +287,16 @@ int agent_start(const struct rundir *r, const struct start_options *o, struct sl
     build_argv(argv, program, r, o, true, file);
     build_env(env, ARRAY_LEN(env));
 
-    switch (run_middle(argv, env, log)) {
-    case OUTCOME_READY:
+    enum outcome how = run_middle(argv, env, log);
+    if (how == OUTCOME_READY)
         return 0;
-    case OUTCOME_LOST_RACE:
-        /* another caller's agent has the lock and is on its way up */
-        return wait_for_socket(r) ? 0 : fail_start(log, from, err);
-    case OUTCOME_SILENT:
+    /* another caller's agent has the lock and is on its way up */
+    if (how == OUTCOME_LOST_RACE && wait_for_socket(r))
+        return 0;
+    if (how == OUTCOME_SILENT)
         return sl_fail(err, SL_TIMEOUT, "the agent is not ready after %d s; its log: %s",
                        READY_MS / 1000, log);
-    case OUTCOME_FAILED:
-        break;
-    }
-    return fail_start(log, from, err);
+    return fail_start(log, from, how, err);
 }
 
 int agent_exec(const struct rundir *r, const struct start_options *o, struct sl_err *err)

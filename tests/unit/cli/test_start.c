@@ -63,6 +63,10 @@ static int be_agent(int argc, char **argv)
         fputs("first words\nsluice-agent: no device: the probe died\n", stderr);
         return write(ready, "-no", 3) == 3;
     }
+    if (getenv("SLUICE_TEST_USAGE")) {
+        fputs("sluice-agent: --reserve: a size or a percentage\n", stderr);
+        return 2;
+    }
     snprintf(path, sizeof path, "%s/agent.lock", run_dir);
     int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (flock(lock, LOCK_EX | LOCK_NB))
@@ -172,6 +176,12 @@ static void test_failure_is_quoted(void **state)
     unsetenv("SLUICE_TEST_FAIL");
     assert_int_equal(rc, -SL_UNAVAILABLE);
     assert_string_equal(err.msg, "the agent did not start: no device: the probe died");
+
+    setenv("SLUICE_TEST_USAGE", "1", 1);
+    rc = agent_start(&r, &o, &err);
+    unsetenv("SLUICE_TEST_USAGE");
+    assert_int_equal(rc, -SL_INVALID);
+    assert_string_equal(err.msg, "--reserve: a size or a percentage");
 }
 
 /* Lie beside a program named sluice-agent, and start again from there. */

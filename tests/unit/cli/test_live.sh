@@ -1,0 +1,75 @@
+#!/bin/sh
+# The program with a real agent and broker, on emulated devices: racing starts, two cards, resize,
+# refusals, down.  Argument: the folder of the programs.  In a network namespace of its own, because
+# the lock of a machine's devices is an abstract socket.
+set -eu
+bin=$1
+if [ -z "${LIVE_INSIDE:-}" ]; then
+    unshare -n true 2>/dev/null || exit 77
+    LIVE_INSIDE=1 exec unshare -n "$0" "$@"
+fi
+SLUICE_RUN_DIR=$(mktemp -d /tmp/sl-live.XXXX)
+export SLUICE_RUN_DIR
+out=$SLUICE_RUN_DIR.out
+mkdir "$out"
+trap '"$bin/sluice" -q down --force >/dev/null 2>&1 || true; rm -rf "$SLUICE_RUN_DIR" "$out"' EXIT
+failed=0
+
+# is LABEL WANT GOT
+is() { [ "$2" = "$3" ] || { echo "$1: want '$2', got '$3'"; failed=1; }; }
+# status WANT COMMAND...: its exit status; what it says is in $out/said
+status() {
+    want=$1; shift
+    got=0
+    "$bin/sluice" "$@" >"$out/said" 2>&1 || got=$?
+    [ "$got" = "$want" ] || { echo "sluice $*: want exit $want, got $got: $(cat "$out/said")"; failed=1; }
+}
+said() { grep -q -- "$1" "$out/said" || { echo "want '$1' in: $(cat "$out/said")"; failed=1; }; }
+
+status 1 ps
+said "sluice up"
+for i in 1 2 3 4 5 6 7 8; do
+    "$bin/sluice" up --emulate a100-80g:2 >"$out/up.$i" 2>&1 &
+done
+wait
+is "racing starts give one agent" 1 "$(grep -c 'agent start' "$SLUICE_RUN_DIR/agent.log")"
+is "every caller sees the devices" 8 "$(grep -l 'emu-a100-80g-1.*EMULATED' "$out"/up.* | wc -l)"
+status 0 up --emulate l4:1
+said "runs already"
+said "no effect"
+
+status 0 devices -o json
+is "two devices" 2 "$(grep -c '"id": "emu-a100' "$out/said")"
+status 0 top --once
+said "nothing lent"
+
+# fact 1 of the design: two 48 GiB slices need two 80 GiB cards
+"$bin/sluice" -q run --detach --mem 48GiB --compute 50 --name one -- sleep 60 >/dev/null
+"$bin/sluice" -q run --detach --mem 48GiB --compute 50 --name two -- sleep 60 >/dev/null
+status 0 ps
+is "on two cards" 2 "$(awk 'NR > 1 { print $4 }' "$out/said" | sort -u | wc -l)"
+status 125 run --mem 48GiB --compute 10 --name three -- true
+status 125 run --mem 100GiB -- true
+status 125 run --compute 70..30 -- true
+
+status 0 resize one --compute 60 --mem 50GiB
+said "50GiB and 60% of emu-a100-80g-.*acknowledged"
+status 6 resize one --mem 100GiB
+status 3 resize nobody --mem 1GiB
+status 2 resize one
+status 2 resize one --memm 1GiB
+said "did you mean --mem"
+
+status 1 down
+said "one"
+said "two"
+status 0 release one
+said "came back"
+status 3 release one-more
+status 0 ps -a
+is "released ones with -a" 1 "$(grep -c ' released ' "$out/said")"
+status 0 jobs -o json
+status 0 down --force
+status 0 down
+said "nothing was running"
+exit $failed

@@ -81,15 +81,14 @@ static void post_lease(const struct route_args *a)
 
 static void patch_lease(const struct route_args *a)
 {
-    static const char *const keys[] = { "mem", "compute", "mode", "priority", NULL };
+    static const char *const keys[] = { "mem", "compute", "priority", NULL };
     struct sl_err err;
 
     if (json_only_keys(a->body, keys, &err) < 0) {
         api_fail(a->r, &err);
     } else if (json_object_size(a->body) == 0) {
         sl_fail(&err, SL_INVALID,
-                "nothing to change: \"mem\", \"compute\", \"mode\" or "
-                "\"priority\" is expected");
+                "nothing to change: \"mem\", \"compute\" or \"priority\" is expected");
         api_fail(a->r, &err);
     } else {
         CALL(a, resize_lease, a->id, a->body);

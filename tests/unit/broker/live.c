@@ -209,8 +209,8 @@ int live_lease(struct live *l, uint64_t number, uint64_t bytes, pid_t shim)
     m.lease.epoch = 1;
     m.lease.mode = PROTO_HARD;
     m.lease.slice_count = 1;
-    m.lease.slice[0].request_permille = 500;
-    m.lease.slice[0].limit_permille = 500;
+    m.lease.slice[0].request_permille = 300;
+    m.lease.slice[0].limit_permille = 300;
     m.lease.slice[0].mem_request_bytes = bytes;
     m.lease.slice[0].mem_limit_bytes = bytes;
     int rc = live_control(l, &m);

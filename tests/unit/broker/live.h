@@ -39,7 +39,7 @@ unsigned live_descriptors(const struct live *l);
 
 int live_control(struct live *l, struct proto_ctl *m);
 int live_device(struct live *l, uint32_t index, uint64_t bytes);
-/* Lease `number` on device 0, `bytes`, half of the time; its shim is `shim`. */
+/* Lease `number` on device 0, `bytes`, 30 % of the time; its shim is `shim`. */
 int live_lease(struct live *l, uint64_t number, uint64_t bytes, pid_t shim);
 int live_anchor(struct live *l, uint64_t number, pid_t shim, uint64_t cgroup_id);
 /* Committed + reserved bytes of a lease on device 0. */

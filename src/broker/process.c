@@ -163,22 +163,43 @@ static uint32_t add_client(struct broker *b, struct conn *c, const struct lease 
     return index;
 }
 
-/* What a returning front says it holds is compared, never believed. */
-static void compare_declared(struct broker *b, uint32_t index, const struct proto_msg *m)
+/* Charge `bytes` more, or what is left of the limit. */
+static int charge(struct broker *b, uint32_t index, uint32_t slot, uint64_t bytes)
+{
+    uint64_t reservation, room = 0;
+    int rc = ledger_reserve(b->ledger, index, slot, bytes, &reservation, &room), got = rc;
+    if (rc == -SL_NO_CAPACITY && room) {
+        bytes = room;
+        got = ledger_reserve(b->ledger, index, slot, bytes, &reservation, &room);
+    }
+    if (!got)
+        ledger_commit(b->ledger, index, reservation, bytes);
+    return rc;
+}
+
+/* What a returning front says it was charged is compared with what it is
+ * charged.  They differ by the messages that were sent and not read when the
+ * connection ended; they are made up for as those messages would have been
+ * taken, within the same limits: a front can say no more here than by FREE, or
+ * by RESERVE and COMMIT. */
+static void settle_declared(struct broker *b, uint32_t index, const struct proto_msg *m)
 {
     if (!m->hello.resume)
         return;
     for (uint32_t i = 0; i < min_u64(m->hello.slot_count, b->clients[index].slot_count);
          i++) {
         uint64_t have = ledger_client_bytes(b->ledger, index, i);
-        if (have != m->hello.declared_bytes[i])
-            log_client(b, LOG_WARN, "declared-differs",
-                       "client=%u pid=%d lease=L%llu slot=%u "
-                       "declared=%llu recorded=%llu",
-                       index, (int)b->clients[index].pid,
-                       (unsigned long long)b->clients[index].lease, i,
-                       (unsigned long long)m->hello.declared_bytes[i],
-                       (unsigned long long)have);
+        uint64_t said = m->hello.declared_bytes[i];
+        if (have == said)
+            continue;
+        int rc = said < have ? ledger_free(b->ledger, index, i, have - said)
+                             : charge(b, index, i, said - have);
+        log_client(b, LOG_WARN, "declared-differs",
+                   "client=%u pid=%d lease=L%llu slot=%u "
+                   "declared=%llu recorded=%llu code=%s",
+                   index, (int)b->clients[index].pid,
+                   (unsigned long long)b->clients[index].lease, i, (unsigned long long)said,
+                   (unsigned long long)have, sl_code_row((enum sl_code) - rc)->wire);
     }
 }
 
@@ -239,7 +260,7 @@ int process_join(struct broker *b, uint32_t conn, struct lease *lease,
     if (c->pidfd >= 0)
         close(c->pidfd); /* the client has one already */
     c->pidfd = -1;
-    compare_declared(b, index, m);
+    settle_declared(b, index, m);
     fault_point("broker.join");
     process_record(b, index);
     fault_point("broker.welcome");

@@ -226,6 +226,8 @@ void memory_adjust(struct ledger *l, struct seat *seat, uint64_t committed,
                    uint64_t reserved);
 /* Restate a share's request and limit; keeps the device's sums. */
 void memory_set_limits(struct ledger *l, struct share *s, uint64_t request, uint64_t limit);
+/* Its open reservations return; what it has committed stays. */
+void memory_void(struct ledger *l, struct client *c);
 /* Everything the client holds returns, its reservations too. */
 void memory_leave(struct ledger *l, struct client *c);
 void memory_publish(struct ledger *l, struct share *s);

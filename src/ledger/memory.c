@@ -107,6 +107,14 @@ static void reservation_drop(struct ledger *l, struct reservation *r)
     list_append(&l->free_reservations, &r->member);
 }
 
+void memory_void(struct ledger *l, struct client *c)
+{
+    EACH(r, &c->reservations, struct reservation, member)
+        reservation_drop(l, r);
+    for (uint32_t i = 0; i < c->lease->slice_count; i++)
+        memory_adjust(l, &c->seat[i], c->seat[i].committed_bytes, 0);
+}
+
 void memory_leave(struct ledger *l, struct client *c)
 {
     EACH(r, &c->reservations, struct reservation, member)

@@ -354,6 +354,8 @@ int ledger_join(struct ledger *l, uint32_t client, uint64_t number, struct proto
     l->now_ns = max_u64(l->now_ns, now_ns);
     if (!c->lease)
         client_create(l, c, lease);
+    else
+        memory_void(l, c);
     c->page = page;
     c->suspect = false;
     for (uint32_t i = 0; i < lease->slice_count; i++) {

@@ -54,8 +54,8 @@ static void restart(struct live *l)
     for (uint64_t lease = 1; lease <= LEASES; lease++)
         assert_int_equal(live_lease(l, lease, LIMIT, 0), 0);
     for (size_t i = 0; i < ARRAY_LEN(players); i++)
-        assert_int_equal(
-            actor_do(&players[i].actor, ORDER_HELLO, players[i].held + 1, 0).code, 0);
+        assert_int_equal(actor_do(&players[i].actor, ORDER_HELLO, 1, players[i].held).code,
+                         0);
 }
 
 static void take(struct player *p, uint64_t bytes)
@@ -95,11 +95,11 @@ static void strike(struct live *l, struct player *p, unsigned how)
         break;
     case 3:
         actor_do(&p->actor, ORDER_CLOSE, 0, 0);
-        assert_int_equal(actor_do(&p->actor, ORDER_HELLO, p->held, 0).code, 0);
+        assert_int_equal(actor_do(&p->actor, ORDER_HELLO, 1, p->held).code, 0);
         break;
     case 4:
         actor_do(&p->actor, ORDER_RAW, 50, how);
-        assert_int_equal(actor_do(&p->actor, ORDER_HELLO, p->held, 0).code, 0);
+        assert_int_equal(actor_do(&p->actor, ORDER_HELLO, 1, p->held).code, 0);
         break;
     default:
         actor_kill(&p->actor);

@@ -304,7 +304,7 @@ static int take_page(struct me *me, struct proto_msg *m)
                : 0;
 }
 
-static struct reply do_hello(struct me *me, uint64_t resume)
+static struct reply do_hello(struct me *me, uint64_t resume, uint64_t declared)
 {
     struct proto_msg m = { .kind = PROTO_HELLO };
     if (me->fd >= 0)
@@ -314,7 +314,7 @@ static struct reply do_hello(struct me *me, uint64_t resume)
         return (struct reply){ -SL_UNAVAILABLE, 0 };
     m.hello.resume = resume != 0;
     m.hello.slot_count = resume != 0;
-    m.hello.declared_bytes[0] = resume;
+    m.hello.declared_bytes[0] = declared;
     int rc = say(me, &m);
     if (!rc)
         rc = take_page(me, &m);
@@ -438,7 +438,7 @@ static struct reply do_spawn(struct me *me)
     if (pid == 0) {
         struct me child = { .dir = me->dir, .fd = -1 };
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        r = do_hello(&child, 0);
+        r = do_hello(&child, 0, 0);
         r.value = (uint64_t)getpid();
         ssize_t ignored = write(p[1], &r, sizeof r);
         (void)ignored;
@@ -463,7 +463,7 @@ static struct reply obey(struct me *me, const struct command *c)
     struct reply done = { 0, 0 };
     switch (c->order) {
     case ORDER_HELLO:
-        return do_hello(me, c->x);
+        return do_hello(me, c->x, c->y);
     case ORDER_RESERVE:
         return do_memory(me, PROTO_RESERVE, c->x, c->y);
     case ORDER_COMMIT:

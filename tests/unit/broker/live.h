@@ -60,7 +60,8 @@ void live_nap(void);
 /* ---- actors ------------------------------------------------------------------- */
 
 enum order {
-    ORDER_HELLO,   /* (a: resume) connect, hello; code, value: slot's memory limit */
+    ORDER_HELLO,   /* (a: resume, b: bytes declared) connect, hello; code, value: slot's
+                      memory limit */
     ORDER_RESERVE, /* (a: bytes, b: slot) value: reservation, or what is free */
     ORDER_COMMIT,  /* (a: bytes, b: reservation) */
     ORDER_ABORT,   /* (b: reservation) */

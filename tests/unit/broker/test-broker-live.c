@@ -266,15 +266,23 @@ static void test_close_makes_a_suspect(void **state)
     LIVE_UNTIL(live_client(l, a.pid).client_stat.state == 1);
     usleep(600000); /* two looks at whether it has exec'ed */
     assert_int_equal(live_used(l, 7), 600);
-    assert_int_equal(actor_do(&a, ORDER_HELLO, 600, 0).code, 0);
+    assert_int_equal(actor_do(&a, ORDER_HELLO, 1, 600).code, 0);
     struct proto_ctl c = live_client(l, a.pid);
     assert_int_equal(c.client_stat.state, 0);
     assert_int_equal(c.client_stat.bytes, 600);
     assert_int_equal(live_info(l).info.clients, 1);
-    /* what it says about itself is not believed */
-    assert_int_equal(actor_do(&a, ORDER_HELLO, 5, 0).code, 0);
+    /* a reservation of the old connection is void, a first hello declares nothing */
+    assert_int_equal(actor_do(&a, ORDER_RESERVE, 300, 0).code, 0);
+    assert_int_equal(live_used(l, 7), 900);
+    assert_int_equal(actor_do(&a, ORDER_HELLO, 0, 0).code, 0);
     assert_int_equal(live_used(l, 7), 600);
-    assert_int_equal(actor_do(&a, ORDER_RESERVE, 301, 0).code, -SL_NO_CAPACITY);
+    /* what it declares is taken as the free or the commit that was lost */
+    assert_int_equal(actor_do(&a, ORDER_HELLO, 1, 500).code, 0);
+    assert_int_equal(live_used(l, 7), 500);
+    assert_int_equal(actor_do(&a, ORDER_HELLO, 1, 700).code, 0);
+    assert_int_equal(live_used(l, 7), 700);
+    assert_int_equal(actor_do(&a, ORDER_HELLO, 1, UINT64_MAX).code, 0);
+    assert_int_equal(live_used(l, 7), 900);
     actor_kill(&a);
     LIVE_UNTIL(live_used(l, 7) == 0);
 }
@@ -482,7 +490,7 @@ static void test_descriptors_return(void **state)
         a[i] = actor_start(l);
         actor_hold(&a[i], 10);
         for (int again = 0; again < 3; again++)
-            assert_int_equal(actor_do(&a[i], ORDER_HELLO, 10, 0).code, 0);
+            assert_int_equal(actor_do(&a[i], ORDER_HELLO, 1, 10).code, 0);
         assert_int_equal(actor_do(&a[i], ORDER_PASS, 1 + i % 16, 0).code, 0);
     }
     assert_int_equal(live_descriptors(l), before + 20 * 3);

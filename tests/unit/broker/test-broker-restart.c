@@ -54,7 +54,7 @@ static void test_records_survive_a_kill(void **state)
     assert_int_equal(live_used(l, 7), 650);
 
     /* one comes back without an anchor: its record names the lease */
-    assert_int_equal(actor_do(&a, ORDER_HELLO, 600, 0).code, 0);
+    assert_int_equal(actor_do(&a, ORDER_HELLO, 1, 600).code, 0);
     assert_int_equal(live_client(l, a.pid).client_stat.state, 0);
     assert_int_equal(live_client(l, a.pid).client_stat.identity, BROKER_IDENTITY_RECORD);
     assert_int_equal(live_used(l, 7), 650);
@@ -123,7 +123,7 @@ static void test_orderly_end_keeps_records(void **state)
     snprintf(path, sizeof path, "%s/broker.sock", l->dir);
     assert_int_equal(access(path, F_OK), -1);
     assert_int_equal(kill(a.pid, 0), 0);
-    assert_int_equal(actor_do(&a, ORDER_HELLO, 600, 0).code, -SL_UNAVAILABLE);
+    assert_int_equal(actor_do(&a, ORDER_HELLO, 1, 600).code, -SL_UNAVAILABLE);
     restart(l, SIGTERM);
     assert_int_equal(live_lease(l, 7, 900, 0), 0);
     assert_int_equal(live_used(l, 7), 600);
@@ -137,7 +137,7 @@ static void test_hello_waits_for_its_lease(void **state)
     assert_int_equal(live_lease(l, 7, 900, a.pid), 0);
     actor_hold(&a, 600);
     restart(l, SIGKILL);
-    actor_begin(&a, ORDER_HELLO, 600, 0);
+    actor_begin(&a, ORDER_HELLO, 1, 600);
     actor_begin(&fresh, ORDER_HELLO, 0, 0);
     actor_begin(&stranger, ORDER_HELLO, 0, 0);
     usleep(100000);
@@ -157,7 +157,7 @@ static void test_parked_client_that_dies(void **state)
     assert_int_equal(live_lease(l, 7, 900, getpid()), 0);
     actor_hold(&a, 600);
     restart(l, SIGKILL);
-    actor_begin(&a, ORDER_HELLO, 600, 0);
+    actor_begin(&a, ORDER_HELLO, 1, 600);
     usleep(50000);
     actor_kill(&a);
     LIVE_UNTIL(live_info(l).info.clients == 0);
@@ -261,7 +261,8 @@ static void test_kill_at_marked_points(void **state)
                  : used != held && used != held + 1 && !(held == 0 && used == 600))
             fail_msg("%s: held %d, charged %d", points[i].label, (int)held, (int)used);
         if (!dies) {
-            assert_int_equal(actor_do(&a, ORDER_HELLO, 600, 0).code, 0);
+            assert_int_equal(actor_do(&a, ORDER_HELLO, 1, 600).code, 0);
+            assert_int_equal(live_used(l, 7), 600);
             actor_kill(&a);
         }
         LIVE_UNTIL(live_info(l).info.clients == 0);

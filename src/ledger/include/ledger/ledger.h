@@ -72,7 +72,9 @@ int ledger_drop_lease(struct ledger *l, uint64_t number, uint64_t epoch, uint64_
 
 /* A process of a lease.  `client` is the caller's index, 0..LEDGER_MAX_CLIENTS-1,
  * free before the call.  `page` is mapped by the caller, stays mapped until
- * ledger_leave(), and its slots are filled here (limits, mode). */
+ * ledger_leave(), and its slots are filled here (limits, mode).  On the index of
+ * a suspect it takes over what that one committed; its open reservations are
+ * void, as they are for the front that reconnects. */
 int ledger_join(struct ledger *l, uint32_t client, uint64_t lease, struct proto_page *page,
                 uint64_t now_ns);
 

@@ -57,9 +57,10 @@ struct proto_msg {
         struct {            /* HELLO */
             uint32_t resume;            /* 1: had a WELCOME before (broker restarted) */
             uint32_t slot_count;        /* with resume: declared bytes per slot follow */
-            /* What the broker had been told when the connection broke: compared with
-             * its record, never believed.  What changed since follows as FREE, or
-             * RESERVE and COMMIT; reservations of the old connection are void. */
+            /* What the broker had been told when the connection broke.  Where its
+             * record differs, messages were sent and not read: the difference is
+             * taken as FREE, or as RESERVE and COMMIT within the limit, and logged.
+             * What changed since follows as messages of that kind. */
             uint64_t declared_bytes[PROTO_MAX_SLOTS];
         } hello;
         struct {            /* RESERVE, RESERVED, COMMIT, ABORT, FREE */

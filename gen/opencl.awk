@@ -184,7 +184,7 @@ function emit_wrapper(name,    call, blocking, rc) {
     call = next_of(name) "(" args(name, role[name] == "gate") ")"
     print "\n" result[name] " ocl_" name "(" params(name) ")\n{"
     if (role[name] == "pass") {
-        print "    ocl_count_ungated();"
+        print "    if (!ocl_may_pass())\n        return CL_OUT_OF_RESOURCES;"
         print "    return " next_of(name) "(" args(name, 0) ");\n}"
         return
     }
@@ -193,8 +193,14 @@ function emit_wrapper(name,    call, blocking, rc) {
     print "    struct submit s;"
     print "    cl_int code = CL_SUCCESS;"
     print "    submit_to(&s, command_queue);"
-    print "    submit_begin(&s, " cost_of(name) ","
-    print "                 " blocking ", num_events_in_wait_list, event_wait_list, event);"
+    print "    if (!submit_begin(&s, " cost_of(name) ","
+    print "                      " blocking ", num_events_in_wait_list, event_wait_list, event))"
+    if (result[name] == "cl_int")
+        print "        return CL_OUT_OF_RESOURCES;"
+    else {
+        print "    {\n        if (errcode_ret)\n            *errcode_ret = CL_OUT_OF_RESOURCES;"
+        print "        return NULL;\n    }"
+    }
     if (result[name] == "cl_int") {
         print "    code = " call ";"
         print "    return submit_end(&s, code);\n}"

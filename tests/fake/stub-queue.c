@@ -301,6 +301,13 @@ static cl_int stub_clReleaseCommandQueue(cl_command_queue q)
     return stub_release(q) ? CL_SUCCESS : CL_SUCCESS; /* commands may still name it */
 }
 
+static cl_int stub_clSetDefaultDeviceCommandQueue(cl_context c, cl_device_id d,
+                                                  cl_command_queue q)
+{
+    COUNT();
+    return CL_SUCCESS;
+}
+
 static cl_int stub_clFlush(cl_command_queue q)
 {
     COUNT();
@@ -661,6 +668,7 @@ void stub_fill_queue_calls(cl_icd_dispatch *d)
     SET(clReleaseCommandQueue);
     SET(clFinish);
     SET(clFlush);
+    SET(clSetDefaultDeviceCommandQueue);
     SET(clSetEventCallback);
     SET(clCreateUserEvent);
     SET(clSetUserEventStatus);

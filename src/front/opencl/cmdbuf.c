@@ -45,8 +45,9 @@ cl_int ocl_clEnqueueCommandBufferKHR(cl_uint num_queues, cl_command_queue *queue
         ptrmap_find(&buffers, command_buffer, &recorded, NULL);
     struct submit s;
     submit_to(&s, (cl_command_queue)(uintptr_t)recorded);
-    submit_begin(&s, submit_object(&s, command_buffer), CL_FALSE, num_events_in_wait_list,
-                 event_wait_list, event);
+    if (!submit_begin(&s, submit_object(&s, command_buffer), CL_FALSE,
+                      num_events_in_wait_list, event_wait_list, event))
+        return CL_OUT_OF_RESOURCES;
     cl_int code = ocl_ext.clEnqueueCommandBufferKHR(num_queues, queues, command_buffer,
                                                     s.wait_count, s.wait_list, s.event);
     return submit_end(&s, code);

@@ -28,7 +28,7 @@ static void *address_of(const char *name, void *real)
     for (const struct ocl_core_row *row = ocl_core_rows; row->name; row++)
         if (strcmp(row->name, name) == 0)
             return row->wrapper && !ocl_test_pass(name) ? (void *)row->wrapper : real;
-    ocl_count_ungated();
+    ocl_may_pass(); /* counts */
     return NULL;
 }
 

@@ -164,9 +164,11 @@ uint64_t ocl_max_alloc_bytes(const struct ocl_session *s, const struct ocl_devic
     return min_u64(d->driver_max_alloc_bytes, ocl_limit_bytes(s, d));
 }
 
-void ocl_count_ungated(void)
+bool ocl_may_pass(void)
 {
     struct ocl_session *s = ocl_session();
-    if (s->device_count > 0)
-        gate_ungated(&s->gates.gate[s->device[0].slot]);
+    if (s->device_count == 0)
+        return true;
+    gate_ungated(&s->gates.gate[s->device[0].slot]);
+    return !(link_page(&s->link)->flags & PROTO_LEASE_FAIL_CLOSED);
 }

@@ -309,7 +309,7 @@ void submit_to(struct submit *s, cl_command_queue queue)
     s->queue = queue_find(queue);
 }
 
-void submit_begin(struct submit *s, struct submit_cost cost, cl_bool blocking,
+bool submit_begin(struct submit *s, struct submit_cost cost, cl_bool blocking,
                   cl_uint count, const cl_event *list, cl_event *event)
 {
     struct ocl_queue *q = s->queue;
@@ -320,22 +320,18 @@ void submit_begin(struct submit *s, struct submit_cost cost, cl_bool blocking,
     s->wait_count = count;
     s->wait_list = list;
     s->event = s->asked = event;
-    if (!q) {
-        ocl_count_ungated();
-        return;
-    }
+    if (!q)
+        return ocl_may_pass();
     s->own = NULL;
     s->long_list = NULL;
     if (__builtin_expect(event_depends(q, count, list), 0)) {
         if (hold(s, cost, count, list)) {
             if (!event)
                 s->event = &s->own;
-            return;
+            return true;
         }
-        if (!blocking) {
-            gate_ungated(q->gate_of);
-            return;
-        }
+        if (!blocking)
+            return ocl_may_pass();
     }
     s->batch = __builtin_expect(submit_in_callback, 0)
                    ? gate_enter_nowait(&q->gate, cost.entry, cost.kind)
@@ -345,6 +341,7 @@ void submit_begin(struct submit *s, struct submit_cost cost, cl_bool blocking,
         s->event = &s->own;
     if (blocking)
         s->ticket = gate_ticket(&q->gate);
+    return true;
 }
 
 cl_int submit_end(struct submit *s, cl_int code)

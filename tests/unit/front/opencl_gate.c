@@ -292,7 +292,24 @@ static bool works_without_the_broker(void)
     return true;
 }
 
+/* An entry point that passes and may touch the device. */
+static bool counted_or_refused(void)
+{
+    struct fixture f;
+    EXPECT(fixture_open(&f));
+    EXPECT(clSetDefaultDeviceCommandQueue(f.context, f.device[0], f.queue) == CL_SUCCESS);
+    EXPECT(atomic_load(&slot()->ungated) == 1);
+    atomic_load(&broker.page)->flags |= PROTO_LEASE_FAIL_CLOSED;
+    EXPECT(clSetDefaultDeviceCommandQueue(f.context, f.device[0], f.queue) ==
+           CL_OUT_OF_RESOURCES);
+    EXPECT(driver_calls("clSetDefaultDeviceCommandQueue") == 1);
+    EXPECT(launch(f.queue, f.kernel, 0, NULL, NULL) == CL_SUCCESS);
+    return true;
+}
+
 const struct row gate_rows[] = {
+    { "ungated calls are counted, and refused when the lease is fail-closed", "",
+      counted_or_refused },
     { "every launch is counted and the turn falls idle", "", launches_are_counted },
     { "without a turn the driver sees no launch", "", waits_for_the_turn },
     { "a user event set later by the same thread does not deadlock", "",

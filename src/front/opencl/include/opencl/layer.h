@@ -86,8 +86,8 @@ uint64_t ocl_free_bytes(const struct ocl_session *s, const struct ocl_device *d)
 /* The largest allocation shown: min(driver's, limit). */
 uint64_t ocl_max_alloc_bytes(const struct ocl_session *s, const struct ocl_device *d);
 
-/* A call went past the gate. */
-void ocl_count_ungated(void);
+/* A call goes past the gate: count it.  False: the lease is fail-closed, refuse it. */
+bool ocl_may_pass(void);
 
 /* Answer an info query in the way of the API. */
 cl_int ocl_info_put(const void *value, size_t size, size_t room, void *out,

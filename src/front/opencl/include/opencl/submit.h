@@ -4,7 +4,8 @@
  *
  *     struct submit s;
  *     submit_to(&s, command_queue);
- *     submit_begin(&s, <cost>, blocking, n, list, event);
+ *     if (!submit_begin(&s, <cost>, blocking, n, list, event))
+ *         return CL_OUT_OF_RESOURCES;
  *     code = driver(..., s.wait_count, s.wait_list, s.event);
  *     return submit_end(&s, code);
  *
@@ -42,7 +43,8 @@ struct submit {
 };
 
 void submit_to(struct submit *s, cl_command_queue queue);
-void submit_begin(struct submit *s, struct submit_cost cost, cl_bool blocking,
+/* False: it would go ungated and the lease is fail-closed; nothing to end. */
+bool submit_begin(struct submit *s, struct submit_cost cost, cl_bool blocking,
                   cl_uint count, const cl_event *list, cl_event *event);
 /* Returns `code`. */
 cl_int submit_end(struct submit *s, cl_int code);

@@ -86,6 +86,14 @@ static json_t *list_groups(const struct passwd *pw, gid_t gid)
     return list;
 }
 
+/* What locates front and lease; put over the caller's environment. */
+static json_t *locating_variables(const struct agent *a, const char *id)
+{
+    return json_pack("[s+, s++, s++]", "SLUICE_LEASE=", id, "SLUICE_BROKER=", a->dir.path,
+                     "/broker.sock", "OPENCL_LAYERS=", a->dir.path,
+                     "/front/libsluice-opencl.so");
+}
+
 /* What the shim is told (job/spec.h). */
 static json_t *make_spec(const struct agent *a, const struct agent_lease *al)
 {
@@ -94,10 +102,10 @@ static json_t *make_spec(const struct agent *a, const struct agent_lease *al)
     snprintf(name, sizeof name, "jobs/%s/log", id);
     agent_path(a, name, log, sizeof log);
     gid_t gid = (gid_t)json_integer_value(json_object_get(al->job, "gid"));
-    json_t *spec = json_pack("{s:s, s:s, s:O, s:s, s:b, s:b, s:s}", "lease", id, "run_dir",
+    json_t *spec = json_pack("{s:s, s:s, s:O, s:s, s:b, s:b, s:s, s:o}", "lease", id, "run_dir",
                              a->dir.path, "argv", json_object_get(al->job, "argv"),
-                             "placement", al->l.uid == 0 ? a->placement : "environment",
-                             "fail_closed", al->l.fail_closed, "detach", 1, "log", log);
+                             "placement", strcmp(a->placement, "mount") ? "environment" : "mount", "fail_closed", al->l.fail_closed,
+                             "detach", 1, "log", log, "env_add", locating_variables(a, id));
     const char *optional[] = { "cwd", "env", "umask" };
     for (size_t i = 0; spec && i < sizeof optional / sizeof *optional; i++) {
         json_t *value = json_object_get(al->job, optional[i]);

@@ -1,6 +1,7 @@
 /* `sluice run`: a lease, a program in it, and the program's own exit status. */
 #include "run.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,13 +61,26 @@ static int print_detached(struct cli *cli, const struct lease *l, json_t *answer
     return 0;
 }
 
+/* The loader drops a layer that is not there without a word (E6), and the program
+ * would run outside its slice. */
+static int check_front(struct cli *cli, const struct lease *l, struct sl_err *err)
+{
+    char layer[160];
+    int rc =
+        rundir_path(&cli->rundir, "front/libsluice-opencl.so", layer, sizeof layer, err);
+    if (rc < 0 || l->emulated || access(layer, R_OK) == 0)
+        return rc;
+    return sl_fail_sys(err, SL_UNAVAILABLE, errno, "the front cannot be read: %s", layer);
+}
+
 static int run_in_lease(struct cli *cli, const struct run_plan *plan, json_t *answer,
                         const struct run_inherited *in)
 {
     struct run_shim shim;
     struct run_end end;
     struct sl_err err = { 0 };
-    if (run_start_shim(cli, plan, in, &shim, &err) < 0) {
+    if (check_front(cli, plan->lease, &err) < 0 ||
+        run_start_shim(cli, plan, in, &shim, &err) < 0) {
         int status = cli_fail(cli, &err);
         give_back(cli, answer);
         return status;

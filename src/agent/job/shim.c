@@ -327,6 +327,10 @@ static int open_signals(struct shim *s)
 static int fail_start(struct shim *s, int status, const char *why)
 {
     link_say(&s->link, "failed %d %s", status, why);
+    /* Where nobody listens the log says it. */
+    joblog_drain(&s->log);
+    if (s->log.file_fd >= 0)
+        dprintf(s->log.file_fd, "sluice: %s\n", why);
     return status;
 }
 
@@ -341,6 +345,7 @@ int shim_main(int argc, char **argv)
         fprintf(stderr, "sluice-shim: started by sluice and sluice-agent, not by hand\n");
         return 125;
     }
+    s.log.pipe_fd = s.log.file_fd = -1;
     w = (struct watch){ .shim = &s, .starter = getppid(), .signal_fd = open_signals(&s) };
     if (!read_spec(spec_fd, &s, &err))
         return fail_start(&s, 125, err.msg);

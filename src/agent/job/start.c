@@ -132,7 +132,6 @@ int start_program(struct shim *s, char *why, size_t size)
         snprintf(why, size, "pipe: %s", strerror(errno));
         return 125;
     }
-    s->log.pipe_fd = s->log.file_fd = -1;
     if (s->spec.log) {
         uid_t owner = s->spec.has_uid ? s->spec.uid : getuid();
         output = joblog_open(&s->log, s->spec.log, s->spec.log_max_bytes, owner);

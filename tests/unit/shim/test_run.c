@@ -365,9 +365,8 @@ static void a_shell_inside(void **state)
     usleep(300000);
     term_type(&term, "\032");
     expect("Stopped");
-    term_type(&term, "kill %1; exit 6\n");
-    usleep(100000);
-    term_type(&term, "exit 6\n");
+    term_type(&term, "kill -9 %1; wait; exit 6\n");
+    expect("exit");
     term_type(&term, "echo \"status=$?\"\n");
     expect("status=6");
 }

@@ -346,6 +346,20 @@ static void log_is_kept(void **state)
     assert_true(st.log_dropped_bytes > 99000 && st.log_dropped_bytes < 100100);
 }
 
+static void log_says_why_nothing_ran(void **state)
+{
+    char more[256], text[512] = "";
+    struct run r;
+    snprintf(more, sizeof more, ",\"detach\":true,\"log\":\"%s/log\"", agent.dir);
+    start(&r, more, (const char *[]){ "sluice-no-such-program", NULL });
+    assert_int_equal(finish(&r), 127);
+    snprintf(more, sizeof more, "%s/log", agent.dir);
+    int fd = open(more, O_RDONLY | O_CLOEXEC);
+    assert_true(read(fd, text, sizeof text - 1) > 0);
+    close(fd);
+    assert_string_equal(text, "sluice: sluice-no-such-program: there is no such program\n");
+}
+
 static void disk_is_full(void **state)
 {
     struct run r;
@@ -463,6 +477,7 @@ int main(int argc, char **argv)
         WITH_AGENT(terminal_signals_to_the_shim),
         WITH_AGENT(outlives_everybody),
         WITH_AGENT(log_is_kept),
+        WITH_AGENT(log_says_why_nothing_ran),
         WITH_AGENT(disk_is_full),
         WITH_AGENT(caller_dies_before_the_anchor),
     };

@@ -360,6 +360,7 @@ void lease_ask(struct agent *a, struct api_request *r, const struct lease_reques
         answer_plan(a, r, q, &v);
         return;
     }
+    bool behind = others_wait(a, q);
     struct agent_lease *al = agent_add(a, a->next_number, &err);
     if (!al) {
         api_fail(r, &err);
@@ -368,9 +369,9 @@ void lease_ask(struct agent *a, struct api_request *r, const struct lease_reques
     fill_lease(al, q, &caller, command);
     al->job = TAKE_PTR(owned_job);
     watch_caller(a, al, caller.pid);
-    if (v.code == SL_OK && others_wait(a, q))
+    if (v.code == SL_OK && behind)
         snprintf(v.why, sizeof v.why, "behind others that wait");
-    if (v.code == SL_OK && !others_wait(a, q)) {
+    if (v.code == SL_OK && !behind) {
         grant_and_answer(a, al, r, &v);
     } else {
         start_waiting(a, al, r, &v);

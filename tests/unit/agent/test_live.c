@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -358,6 +359,113 @@ static void never_anchored(void **state)
     ROW("it is there", live_until(&l, "/v1/leases/b", "state", "active"));
 }
 
+/* The journal's marked points: what was promised exists afterwards, and at most one more.
+ */
+static void killed_at_marked_points(void **state)
+{
+    static const char *const points[] = { "journal.before-write", "journal.after-write",
+                                          "journal.after-sync" };
+    for (size_t p = 0; p < ARRAY_LEN(points); p++) {
+        for (int nth = 4; nth <= 6; nth++) { /* two devices are written first */
+            char fault[64];
+            int promised = 0, found = 0;
+            json_t *j;
+            live_init(&l);
+            snprintf(fault, sizeof fault, "%s:kill@%d", points[p], nth);
+            setenv("SLUICE_FAULT", fault, 1);
+            start(TWO_CARDS);
+            unsetenv("SLUICE_FAULT");
+            while (promised < 10 &&
+                   ask("{\"mem\":{\"request\":1048576},\"compute\":{\"request\":10}}",
+                       NULL) == 201)
+                promised++;
+            ROW("it died where it was told to", promised == nth - 3);
+            live_stop(&l, 0);
+            start(TWO_CARDS);
+            live_call(&l, "GET", "/v1/leases", NULL, &j);
+            found = (int)json_array_size(json_object_get(j, "leases"));
+            json_decref(j);
+            ROW("no lease that was promised is lost", found >= promised);
+            ROW("none is there that nobody asked for", found <= promised + 1);
+            ROW("a written but unsynced one may stand, an unwritten one not",
+                p > 0 || found == promised);
+            char count[12];
+            snprintf(count, sizeof count, "%d", found);
+            ROW("the broker holds the same",
+                live_until(&l, "/v1/node", "broker.leases", count));
+            live_finish(&l);
+            l.agent = 0;
+        }
+    }
+}
+
+/* A program of the lease that maps a file as a driver would be. */
+static pid_t mapping_shim(const char *lease, const char *const *files)
+{
+    int ends[2];
+    char byte;
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    pid_t shim = fork();
+    if (shim == 0) {
+        char path[80], body[60];
+        pid_t mine = fork();
+        if (mine == 0) {
+            for (; *files; files++) {
+                snprintf(path, sizeof path, "%s/%s", l.dir, *files);
+                int fd = open(path, O_RDWR | O_CREAT, 0600);
+                if (ftruncate(fd, 4096) ||
+                    mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED)
+                    _exit(1);
+            }
+            for (;;)
+                pause();
+        }
+        snprintf(path, sizeof path, "/v1/leases/%s/anchor", lease);
+        snprintf(body, sizeof body, "{\"child_pid\":%d}", mine);
+        live_call(&l, "POST", path, body, NULL);
+        if (write(ends[1], "x", 1) < 0)
+            _exit(1);
+        waitpid(mine, NULL, 0);
+        _exit(0);
+    }
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    close(ends[0]);
+    close(ends[1]);
+    return shim;
+}
+
+static void auditor(void **state)
+{
+    static const char *const driver[] = { "libpocl.so.2.9.0", NULL };
+    static const char *const both[] = { "libpocl.so.2.9.0", "libsluice-opencl.so", NULL };
+    static const char *const loader[] = { "libOpenCL.so.1", NULL };
+    start(TWO_CARDS);
+    ask("{\"name\":\"a\",\"command\":\"x\",\"mem\":{\"request\":1048576},"
+        "\"compute\":{\"request\":10}}",
+        NULL);
+    ask("{\"name\":\"b\",\"command\":\"x\",\"mem\":{\"request\":1048576},"
+        "\"compute\":{\"request\":10}}",
+        NULL);
+    ask("{\"name\":\"c\",\"command\":\"x\",\"mem\":{\"request\":1048576},"
+        "\"compute\":{\"request\":10}}",
+        NULL);
+    pid_t shims[] = { mapping_shim("b", both), mapping_shim("c", loader),
+                      mapping_shim("a", driver) };
+    ROW("a driver without the front is found",
+        live_until(&l, "/v1/leases/a", "ungated_processes", "1"));
+    usleep(1100000);
+    ROW("once", live_until(&l, "/v1/leases/a", "ungated_processes", "1"));
+    ROW("with the front it is innocent",
+        live_until(&l, "/v1/leases/b", "ungated_processes", "0"));
+    ROW("so is the loader alone", live_until(&l, "/v1/leases/c", "ungated_processes", "0"));
+    for (size_t i = 0; i < ARRAY_LEN(shims); i++)
+        kill(shims[i], SIGKILL);
+    live_call(&l, "DELETE", "/v1/node?force=1", NULL, NULL);
+    live_stop(&l, 0);
+    for (size_t i = 0; i < ARRAY_LEN(shims); i++)
+        waitpid(shims[i], NULL, 0);
+}
+
 static void tenants(void **state)
 {
     if (geteuid() != 0)
@@ -413,6 +521,8 @@ static const struct CMUnitTest tests[] = {
     LIVE(never_anchored),
     LIVE(tenants),
     LIVE(bad_start),
+    LIVE(auditor),
+    cmocka_unit_test(killed_at_marked_points),
 };
 
 ROWS_MAIN(tests)

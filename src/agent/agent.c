@@ -262,6 +262,7 @@ static void every_second(struct agent *a, uint64_t now_ns)
         a->next_sample_ns = now_ns + NS_PER_S;
     telemetry_sample(a, now_ns);
     audit_run(a, now_ns);
+    lease_retry_pending(a); /* a shrink was met, a device was given back */
     agent_tidy(a);
 }
 

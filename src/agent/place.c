@@ -52,6 +52,14 @@ bool place_filter_matches(const struct device *d, const char *filter)
     return *end == '\0' && index == d->index;
 }
 
+/* After a shrink that is not met yet, what is still held cannot be promised to another. */
+static uint64_t taken_bytes(const struct lease_slice *s)
+{
+    if (s->mem_over_bytes == UNKNOWN_U64 || s->mem_over_bytes == 0)
+        return s->mem_request_bytes;
+    return max_u64(s->mem_request_bytes, s->mem_limit_bytes + s->mem_over_bytes);
+}
+
 void place_sum(const struct device *devices, uint32_t count,
                const struct lease *const *leases, uint32_t lease_count,
                const struct lease *except, struct place_use *use)
@@ -73,7 +81,7 @@ void place_sum(const struct device *devices, uint32_t count,
             u->lease_count++;
             u->spanned |= l->slice_count > 1;
             u->permille += l->slice[s].compute_request_permille;
-            u->mem_request_bytes += l->slice[s].mem_request_bytes;
+            u->mem_request_bytes += taken_bytes(&l->slice[s]);
             u->mem_limit_bytes += l->slice[s].mem_limit_bytes;
         }
     }
@@ -194,6 +202,20 @@ static void measure_free(const struct device *devices, const struct place_use *u
     }
 }
 
+static void explain_state(const struct device *devices, uint32_t count,
+                          const struct lease_request *q, struct place_verdict *v)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct device *d = &devices[i];
+        if (d->state == DEVICE_OK || !place_filter_matches(d, q->device))
+            continue;
+        snprintf(v->why, sizeof v->why, "%s is %s: %.110s", d->id,
+                 device_state_name(d->state), d->why);
+        return;
+    }
+    snprintf(v->why, sizeof v->why, "this machine has no device; sluice doctor says why");
+}
+
 static void refuse(const struct device *devices, const struct place_use *use,
                    uint32_t count, const struct lease_request *q, uint32_t uid,
                    const enum obstacle *found, struct place_verdict *v)
@@ -220,6 +242,10 @@ static void refuse(const struct device *devices, const struct place_use *use,
     }
 
     char want[32], largest[32], total[32];
+    if (mildest == NOT_OK) {
+        explain_state(devices, count, q, v);
+        return;
+    }
     if (mildest == FILTERED) {
         snprintf(v->why, sizeof v->why, "no device is called \"%s\"", q->device);
         return;

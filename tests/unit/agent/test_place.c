@@ -235,6 +235,11 @@ static void failure_8_the_24th_waits(void **state)
     ROW("one that drains still counts", put(&s, &q, 0) == -1);
     s.lease[5].state = LEASE_RELEASED;
     ROW("one that is released does not", put(&s, &q, 0) == 0);
+    s.lease[7].slice[0].mem_request_bytes = s.lease[7].slice[0].mem_limit_bytes = 1 * MIB;
+    s.lease[7].slice[0].mem_over_bytes = 1999 * MIB;
+    ROW("a shrink that is not met frees nothing yet", put(&s, &q, 0) == -1);
+    s.lease[7].slice[0].mem_over_bytes = 0;
+    ROW("when it is met, it does", put(&s, &q, 0) == 0);
 }
 
 static void failure_13_whole_card_needs_both(void **state)
@@ -279,7 +284,10 @@ static void rules(void **state)
     ROW("one that is not there is not found", find(&s, &q, 0).code == SL_NOT_FOUND);
     s.device[1].state = DEVICE_HELD;
     snprintf(q.device, sizeof q.device, "%s", "1");
+    snprintf(s.device[1].why, sizeof s.device[1].why, "held by pid 7");
     ROW("one that is held is left alone", strcmp(find(&s, &q, 0).cause, "state") == 0);
+    ROW("and who holds it is said",
+        strstr(find(&s, &q, 0).why, "emu-l4-0 is held: held by pid 7"));
 
     s.count = 0;
     q.device[0] = '\0';

@@ -695,7 +695,9 @@ void sim_measure(struct sim *s, uint32_t seconds, const uint64_t *leases,
             held[i][t] = sim_held(s, leases[i]);
     }
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t n = window_errors(held[i], all, seconds + 1, 10, promise[i], errors);
+        uint32_t n = window_errors(held[i], all, seconds + 1, 1, promise[i], errors);
+        out[i].max_1s = errors[n - 1];
+        n = window_errors(held[i], all, seconds + 1, 10, promise[i], errors);
         out[i].p95_10s = errors[n * 95 / 100];
         out[i].max_10s = errors[n - 1];
         out[i].windows_10s = n;

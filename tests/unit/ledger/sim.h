@@ -75,8 +75,9 @@ uint64_t sim_take_longest_wait(struct sim *s, uint64_t lease);
 uint64_t sim_messages(const struct sim *s, uint64_t lease);
 
 /* Share error as slices.md section 0 defines it, of the windows of a run of
- * `seconds` from now on, slid by 1 s; in millionths of the device. */
+ * `seconds` from now on, slid by 1 s; in permille. */
 struct sim_error {
+    double max_1s;                             /* of 1 s windows */
     double p95_10s, max_10s, p95_60s, max_60s; /* permille, absolute */
     double mean;                               /* permille of the whole run */
     uint32_t windows_10s, disjoint_10s;

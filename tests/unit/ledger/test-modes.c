@@ -377,10 +377,10 @@ static void test_unlike_kernels(void **state)
         uint64_t host_ns;
     } rows[] = {
         { "20 us beside 2 ms, 50/50", { 20 * US, 2 * MS }, { 500, 500 }, 0 },
-        { "2 ms beside 50 ms, 50/50", { 2 * MS, 50 * MS }, { 500, 500 }, 0 },
+        { "2 ms beside 53 ms, 50/50", { 2 * MS, 53 * MS }, { 500, 500 }, 0 },
         { "20 us beside 2 ms, 30/70", { 20 * US, 2 * MS }, { 300, 700 }, 0 },
-        { "2 ms beside 50 ms, 90/10", { 2 * MS, 50 * MS }, { 900, 100 }, 0 },
-        { "50 ms under 1 %", { 2 * MS, 50 * MS }, { 990, 10 }, 0 },
+        { "2 ms beside 53 ms, 90/10", { 2 * MS, 53 * MS }, { 900, 100 }, 0 },
+        { "53 ms under 1 %", { 2 * MS, 53 * MS }, { 990, 10 }, 0 },
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         for (int hard = 0; hard < 2; hard++) {
@@ -401,6 +401,7 @@ static void test_unlike_kernels(void **state)
             double flight = (double)max_u64(2 * MS, 2 * longest) / MS;
             double bound = (flight + (double)longest / MS + 10) * 1000 / 10000;
             check_most(rows[i].label, e[1].max_10s, bound);
+            check_most("  its worst second", e[1].max_1s, bound * 10);
             check_near("  its mean over the whole run", e[1].mean, promise[1],
                        bound * 10 / (rows[i].kernel_ns[0] < 100 * US ? 20 : 80));
             sim_destroy(s);

@@ -72,6 +72,7 @@ struct contest {
     bool any;          /* somebody waits */
     bool rival;        /* ... for whom this holder's turn must end */
     bool fresh;        /* ... and who was not there at the last look */
+    bool owed;         /* ... and woke to its promise, while the holder has had its own */
     bool stronger;     /* ... and must be served at once */
     uint32_t weight;   /* the smallest of holder and rivals */
     uint32_t permille; /* the requests of them all */
@@ -92,6 +93,8 @@ static struct contest contest_of(const struct device *d, const struct share *hol
         if (!s->fresh)
             continue;
         c.fresh = true;
+        c.owed =
+            c.owed || (s->woke && account_has_promise(s) && !account_has_promise(holder));
         c.stronger =
             c.stronger || (share_is_besteffort(holder) && !share_is_besteffort(s)) ||
             (s->lease->priority > holder->lease->priority && account_has_promise(s));
@@ -144,21 +147,22 @@ static void clear_fresh(struct device *d)
 static void restate(struct ledger *l, struct share *s, uint64_t now_ns)
 {
     struct contest c = { 0 };
+    account_sync(s, now_ns);
     if (!s->device->concurrent)
         c = contest_of(s->device, s);
     uint64_t deadline = s->deadline_ns;
 
     if (!c.rival && (s->rivalled || s->restate)) {
-        account_sync(s, now_ns);
         deadline = alone_deadline(s);
     } else if (c.rival && (c.fresh || !s->rivalled)) {
-        uint64_t end = max_u64(now_ns, s->begin_ns + base_turn(s, &c));
+        uint64_t base = base_turn(s, &c);
+        if (c.owed)
+            base = min_u64(base, LEAST_TURN_NS);
+        uint64_t end = max_u64(now_ns, s->begin_ns + base);
         deadline = min_u64(deadline, c.stronger ? now_ns : end);
     }
-    if (c.rival != s->rivalled) {
-        account_sync(s, now_ns);
+    if (c.rival != s->rivalled)
         s->on_promise = is_on_promise(s, &c);
-    }
     s->rivalled = c.rival;
     s->restate = false;
     turn_set_terms(l, s, deadline, c.any, now_ns);

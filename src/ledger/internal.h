@@ -24,6 +24,7 @@
 
 #define TURN_NS         (10 * NS_PER_MS)
 #define SHARE_WINDOW_NS (10 * NS_PER_S)  /* a turn is at most 2.5 % of a share of this */
+#define LEAST_TURN_NS   (2 * NS_PER_MS)  /* of a holder that is cut for who is owed */
 #define TAU_NS          (1 * NS_PER_MS)  /* how long a drained holder keeps the device */
 #define TICK_NS         (20 * NS_PER_MS) /* how often one that is alone is looked at */
 #define FLIGHT_NS       (2 * NS_PER_MS)
@@ -148,6 +149,7 @@ struct share {
     uint32_t granted_count, bound_members;
     bool waits;      /* in device->waiting */
     bool in_contest; /* waits and may be served */
+    bool woke;       /* ... and had been idle before */
     bool away;       /* was idle or paused since it last competed */
     bool fresh;      /* entered the contest since the holder's terms were last looked at */
     bool holds;      /* in device->holders: charged */

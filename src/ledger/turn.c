@@ -39,6 +39,7 @@ void share_requeue(struct share *s, uint64_t now_ns)
     account_sync(s, now_ns);
     s->waits = waits;
     s->in_contest = s->fresh = false;
+    s->woke = waits && s->away;
     s->device->dirty = true;
     if (waits) {
         list_append(&s->device->waiting, &s->queue);

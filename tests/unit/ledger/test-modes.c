@@ -152,6 +152,32 @@ static void test_borrowed_time_is_no_debt(void **state)
     sim_destroy(s);
 }
 
+/* Who computes on the host between kernels for longer than tau loses the device each
+ * time; beside a busy neighbour it still keeps about half of its own speed. */
+static void test_host_bound_programs(void **state)
+{
+    static const uint64_t host[] = { 300 * US, 900 * US, 2 * MS, 5 * MS, 10 * MS, 30 * MS };
+    for (size_t i = 0; i < ARRAY_LEN(host); i++) {
+        double rate[2];
+        for (int busy = 0; busy < 2; busy++) {
+            struct sim *s = one_device(70);
+            struct sim_program p = { .kernel_ns = MS, .host_ns = host[i], .batch = 1 };
+            sim_lease(s, 1, PROTO_BURST, 500, 1000, 0);
+            sim_lease(s, 2, PROTO_BURST, 500, 1000, 0);
+            sim_process(s, 1, &p);
+            if (busy)
+                sim_process(s, 2, &async);
+            sim_run(s, sim_now(s) + 20 * S);
+            rate[busy] = (double)sim_completed(s, 1);
+            sim_destroy(s);
+        }
+        char label[80];
+        snprintf(label, sizeof(label), "of its own speed with %lu us of host work",
+                 (unsigned long)(host[i] / US));
+        check_near(label, rate[1] * 100 / rate[0], 73, 27);
+    }
+}
+
 /* A neighbour that sleeps and wakes has the device back within a turn and a wake-up. */
 static void test_floor_returns_at_once(void **state)
 {
@@ -519,6 +545,7 @@ int main(void)
         cmocka_unit_test(test_alone_is_free),
         cmocka_unit_test(test_burst_borrows_from_an_idle_neighbour),
         cmocka_unit_test(test_borrowed_time_is_no_debt),
+        cmocka_unit_test(test_host_bound_programs),
         cmocka_unit_test(test_floor_returns_at_once),
         cmocka_unit_test(test_burst_takes_what_hard_leaves),
         cmocka_unit_test(test_surplus_goes_by_weight),

@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "opencl.h"
 
@@ -209,7 +211,55 @@ static bool broker_gone(void)
     return true;
 }
 
+/* Exit status of a child that does `what`. */
+static int in_child(bool (*what)(void *), void *arg)
+{
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(what(arg) ? 0 : 1);
+    waitpid(child, &status, 0);
+    return status;
+}
+
+static bool child_opens(void *f)
+{
+    return fixture_open(f);
+}
+
+static bool fork_before_first_use(void)
+{
+    struct fixture f;
+    EXPECT(in_child(child_opens, &f) == 0);
+    EXPECT(fixture_open(&f));
+    EXPECT(atomic_load(&broker.hellos) == 2);
+    return true;
+}
+
+static bool child_allocates(void *arg)
+{
+    struct fixture *f = arg;
+    cl_int code;
+    return clCreateBuffer(f->context, 0, 1 * MIB, NULL, &code) != NULL &&
+           !clCreateBuffer(f->context, 0, LIMIT - 1 * MIB, NULL, &code);
+}
+
+static bool fork_after_first_use(void)
+{
+    struct fixture f;
+    EXPECT(fixture_open(&f));
+    uint64_t before = used_bytes();
+    EXPECT(in_child(child_allocates, &f) == 0);
+    EXPECT(used_bytes() == before + 1 * MIB); /* the fake broker sees no deaths */
+    EXPECT(atomic_load(&broker.hellos) == 2);
+    return true;
+}
+
 const struct row mem_rows[] = {
+    { "a fork before the first use leaves two processes that work", "",
+      fork_before_first_use },
+    { "a child forked later is charged through a link of its own", "",
+      fork_after_first_use },
     { "buffers are charged to the last byte and come back", "", buffers_to_the_byte },
     { "one byte over is refused with the API's own codes", "", one_byte_over },
     { "an allocation that the driver fails costs nothing", "STUB_FAIL_ALLOC=5",

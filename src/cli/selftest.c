@@ -25,7 +25,7 @@
 
 #define ITEMS       4096
 #define GROUP       64
-#define IN_FLIGHT   2
+#define IN_FLIGHT   4
 #define MAX_BUFFERS 1024
 
 /* Every entry point used, typed by its own declaration. */

@@ -102,10 +102,11 @@ static json_t *make_spec(const struct agent *a, const struct agent_lease *al)
     snprintf(name, sizeof name, "jobs/%s/log", id);
     agent_path(a, name, log, sizeof log);
     gid_t gid = (gid_t)json_integer_value(json_object_get(al->job, "gid"));
-    json_t *spec = json_pack("{s:s, s:s, s:O, s:s, s:b, s:b, s:s, s:o}", "lease", id, "run_dir",
-                             a->dir.path, "argv", json_object_get(al->job, "argv"),
-                             "placement", strcmp(a->placement, "mount") ? "environment" : "mount", "fail_closed", al->l.fail_closed,
-                             "detach", 1, "log", log, "env_add", locating_variables(a, id));
+    json_t *spec = json_pack(
+        "{s:s, s:s, s:O, s:s, s:b, s:b, s:s, s:o}", "lease", id, "run_dir", a->dir.path,
+        "argv", json_object_get(al->job, "argv"), "placement",
+        strcmp(a->placement, "mount") ? "environment" : "mount", "fail_closed",
+        al->l.fail_closed, "detach", 1, "log", log, "env_add", locating_variables(a, id));
     const char *optional[] = { "cwd", "env", "umask" };
     for (size_t i = 0; spec && i < sizeof optional / sizeof *optional; i++) {
         json_t *value = json_object_get(al->job, optional[i]);

@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/file.h"
+
 #define TWO_CARDS ((const char *const[]){ "--emulate", "a100-80g:2", NULL })
 #define HALF      "{\"mem\":{\"request\":51539607552},\"compute\":{\"request\":300}"
 
@@ -347,6 +349,38 @@ static void shim_dies(void **state)
     ROW("until it ends too", live_until(&l, "/v1/leases/a", "state", "released"));
 }
 
+static void submitted(void **state)
+{
+    char path[100], *log = NULL, line[160];
+    start(TWO_CARDS);
+    ROW("a job is taken",
+        live_call(
+            &l, "POST", "/v1/jobs",
+            "{\"lease\":{\"name\":\"j\",\"mem\":{\"request\":1048576},\"compute\":"
+            "{\"request\":10}},\"argv\":[\"/bin/sh\",\"-c\",\"env; umask; pwd; exit 3\"],"
+            "\"env\":[\"A=b\",\"SLUICE_LEASE=L99\"],\"cwd\":\"/usr\",\"umask\":63}",
+            NULL) == 201);
+    ROW("it ends", live_until(&l, "/v1/leases/j", "state", "released"));
+    ROW("with its status", live_until(&l, "/v1/jobs/j", "exit_status", "3"));
+    snprintf(path, sizeof path, "%s/jobs/L1/log", l.dir);
+    assert_int_equal(file_read(path, 65536, &log, NULL, NULL), 0);
+    snprintf(line, sizeof line, "OPENCL_LAYERS=%s/front/libsluice-opencl.so\n", l.dir);
+    ROW("the front is in its environment", strstr(log, line) != NULL);
+    snprintf(line, sizeof line, "SLUICE_BROKER=%s/broker.sock\n", l.dir);
+    ROW("the broker too", strstr(log, line) != NULL);
+    ROW("and its own lease, whatever was said",
+        strstr(log, "SLUICE_LEASE=L1\n") && !strstr(log, "L99"));
+    ROW("its own variables", strstr(log, "A=b\n") != NULL);
+    ROW("its umask", strstr(log, "0077\n") != NULL);
+    ROW("and directory", strstr(log, "/usr\n") != NULL);
+    free(log);
+    static const char *const bad[] = { "{}", "{\"argv\":[]}", "{\"argv\":[5]}",
+                                       "{\"argv\":[\"x\"],\"cwd\":\"here\"}",
+                                       "{\"argv\":[\"x\"],\"umask\":4096}" };
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        ROW(bad[i], live_call(&l, "POST", "/v1/jobs", bad[i], NULL) == 400);
+}
+
 static void never_anchored(void **state)
 {
     start(((const char *const[]){ "--emulate", "t4", "--orphan-grace", "200ms", NULL }));
@@ -518,6 +552,7 @@ static const struct CMUnitTest tests[] = {
     LIVE(job_ends),
     LIVE(job_is_killed),
     LIVE(shim_dies),
+    LIVE(submitted),
     LIVE(never_anchored),
     LIVE(tenants),
     LIVE(bad_start),

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "child.h"
 #include "core/clock.h"
+#include "os/proc.h"
 #include "os/sock.h"
 
 #define CALL_TIMEOUT_MS  2000
@@ -100,14 +101,18 @@ static int try_connect(struct broker_link *b, struct sl_err *err)
     return 0;
 }
 
-static int start(struct broker_link *b, struct sl_err *err)
+static int start(struct broker_link *b, struct proc_id *id, struct sl_err *err)
 {
     char log[RUNDIR_SIZE + 24];
     snprintf(log, sizeof log, "%s/broker.log", b->run_dir);
     const char *const argv[] = { b->program, "--run-dir", b->run_dir, NULL };
     struct child_daemon d = { .argv = argv, .log_path = log, .stdin_fd = -1, .umask = 022 };
     b->starts++;
-    return child_start_daemon(&d, NULL, err);
+    pid_t pid = 0;
+    int rc = child_start_daemon(&d, &pid, err);
+    if (rc == 0 && proc_identify(pid, id, NULL) < 0)
+        *id = (struct proc_id){ 0 };
+    return rc;
 }
 
 int broker_link_open(struct broker_link *b, struct sl_err *err)
@@ -116,13 +121,15 @@ int broker_link_open(struct broker_link *b, struct sl_err *err)
     b->adopted = try_connect(b, NULL) == 0;
     if (b->adopted)
         return 0;
-    int rc = start(b, err);
+    struct proc_id id;
+    int rc = start(b, &id, err);
     uint64_t deadline = clock_now_ns() + START_TIMEOUT_MS * NS_PER_MS;
     while (rc == 0) {
         usleep(5000);
         if (try_connect(b, NULL) == 0)
             return 0;
-        if (clock_now_ns() > deadline)
+        /* one that ended at once is not waited for: the agent's callers would wait too */
+        if (clock_now_ns() > deadline || !proc_is_alive(&id))
             rc = sl_fail(err, SL_UNAVAILABLE,
                          "the broker does not start: see %s/broker.log", b->run_dir);
     }

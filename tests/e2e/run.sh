@@ -27,7 +27,7 @@ check "setsid and a double fork see the same" \
     'sluice run -q --mem 512MiB --compute 30 -- setsid -w sh -c "(clinfo &) ; sleep 1" | grep -E "Global memory size +536870912 "'
 if [ "$(id -u)" = 0 ]; then
     check "another uid inside the job sees the same" \
-        'sluice run -q --mem 512MiB --compute 30 -- setpriv --reuid 65534 --clear-groups /usr/bin/clinfo | grep -E "Global memory size +536870912 "'
+        'sluice run -q --mem 512MiB --compute 30 -- setpriv --reuid 65534 --clear-groups sh -c "HOME=\$(mktemp -d); export HOME; clinfo; rm -rf \$HOME" | grep -E "Global memory size +536870912 "'
     check "a mount namespace of the job's own sees the same" \
         'sluice run -q --mem 512MiB --compute 30 -- unshare -m /usr/bin/clinfo | grep -E "Global memory size +536870912 "'
 else
@@ -64,6 +64,16 @@ eventually "its status is kept" 'sluice jobs -a -o json | jq -e ".jobs[] | selec
 says "its log is kept" '^hello$' sluice logs d
 row "submit hands a job over" sluice submit --name s --mem 64MiB --compute 5 -- sh -c 'echo there'
 eventually "it runs" 'sluice logs s | grep -q there'
+sluice submit --name s2 --mem 64MiB --compute 5 -- env -i HOME="$HOME" /usr/bin/clinfo >/dev/null
+eventually "a submitted job with an empty environment is held too" \
+    'sluice logs s2 | grep -E "Global memory size +67108864 "'
+sluice submit --name s3 --mem 64MiB --compute 5 -- /no/such/program >/dev/null
+eventually "the log of a job that could not start says why" \
+    'sluice logs s3 | grep "there is no such program"'
+row "a job that is killed with its run goes on, and its lease comes back" bash -c '
+    sluice run -q --name k --mem 64MiB --compute 5 -- sleep 2 & run=$!
+    until sluice ps -o json | grep -q "\"shim\": {"; do sleep 0.1; done
+    kill -9 $run; sleep 0.3; sluice ps | grep -q " k " && sleep 2.5 && ! sluice ps | grep -q " k "'
 check "--time ends a program" \
     'timeout 20 sluice run --mem 64MiB --compute 5 --time 1s -- sleep 60; [ $? != 124 ]'
 

@@ -233,6 +233,61 @@ static void two_agents(void **state)
     ROW("the first goes on", live_call(&l, "GET", "/v1/node", NULL, NULL) == 200);
 }
 
+static void racing_agents(void **state)
+{
+    pid_t racer[12];
+    json_t *j;
+    for (size_t i = 0; i < ARRAY_LEN(racer); i++) {
+        racer[i] = fork();
+        if (racer[i] == 0) {
+            int null = open("/dev/null", O_WRONLY);
+            dup2(null, 2);
+            execl(AGENT_PROGRAM, AGENT_PROGRAM, "--run-dir", l.dir, "--emulate", "t4",
+                  (char *)NULL);
+            _exit(127);
+        }
+    }
+    bool well = true, answered = true;
+    for (size_t i = 0; i < ARRAY_LEN(racer); i++) {
+        int status;
+        waitpid(racer[i], &status, 0);
+        well &= WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        answered &= live_call(&l, "GET", "/v1/node", NULL, NULL) == 200;
+    }
+    ROW("every one of them ends well", well);
+    ROW("and whoever returned finds an agent", answered);
+    live_call(&l, "GET", "/v1/node", NULL, &j);
+    want("which started one broker", j, "broker.started_by_agent", "1");
+    pid_t agent = atoi(live_get(j, "pid"));
+    json_decref(j);
+    ROW("it is a daemon of its own", getsid(agent) != getsid(0));
+    live_call(&l, "DELETE", "/v1/node", NULL, NULL);
+    for (int i = 0; i < 200 && kill(agent, 0) == 0; i++)
+        usleep(20000);
+}
+
+static void damaged_journal(void **state)
+{
+    char path[100], *text = NULL;
+    size_t len;
+    start(TWO_CARDS);
+    ask(HALF "}", NULL);
+    live_stop(&l, SIGTERM);
+    snprintf(path, sizeof path, "%s/journal", l.dir);
+    assert_int_equal(file_read(path, 1 << 20, &text, &len, NULL), 0);
+    text[len / 3] ^= 1;
+    assert_int_equal(file_write_atomic(path, text, len, 0600, NULL), 0);
+    const char *said = live_start(&l, TWO_CARDS);
+    ROW("it is not guessed what was lost",
+        said[0] == '-' && strstr(said, "damaged at byte") && strstr(said, "move it away"));
+    ROW("and nothing serves", live_stop(&l, 0) == 1);
+    unlink(path);
+    start(TWO_CARDS);
+    ROW("with it away, what the broker still held is let go",
+        live_until(&l, "/v1/node", "broker.leases", "0"));
+    free(text);
+}
+
 static void embedded_ends(void **state)
 {
     start(((const char *const[]){ "--emulate", "t4", "--embedded", "--idle-exit", "300ms",
@@ -547,6 +602,8 @@ static const struct CMUnitTest tests[] = {
     LIVE(broker_killed),
     LIVE(full_disk),
     LIVE(two_agents),
+    LIVE(racing_agents),
+    LIVE(damaged_journal),
     LIVE(embedded_ends),
     LIVE(down),
     LIVE(job_ends),

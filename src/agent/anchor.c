@@ -32,13 +32,15 @@ static void shim_ended(struct agent *a, struct watch *w)
         return;
     take_status(a, al);
     al->shim_gone = true;
-    if (!al->l.exited)
-        log_warn("shim-died", "lease=L%" PRIu64 " pid=%d", al->l.number, al->l.shim_pid);
-    snprintf(al->l.why, sizeof al->l.why, "%s",
-             al->l.exited ? "its program ended" : "its shim died");
-    /* Without an exit report its orphans may live on: drain_tick() looks until they are
-     * gone. What the status file says as exited was written after the last of them. */
-    drain_try_finish(a, al);
+    /* What the status file says as exited was written after the last orphan.  Without that
+     * word nobody is left who could end the job or report how it ended: end it. */
+    if (al->l.exited) {
+        snprintf(al->l.why, sizeof al->l.why, "its program ended");
+        drain_try_finish(a, al);
+        return;
+    }
+    log_warn("shim-died", "lease=L%" PRIu64 " pid=%d", al->l.number, al->l.shim_pid);
+    drain_start(a, al, "its shim was killed");
 }
 
 static void watch_shim(struct agent *a, struct agent_lease *al)

@@ -35,7 +35,10 @@ static const struct {
     [NO_LIMIT_NOW] = { "memory", "the memory limits would exceed the over-commit", false },
     [SPANNED] = { "spanning", "another lease on several devices has a turn there", false },
     [OTHER_TENANT] = { "tenancy",
-                       "the device is lent to another user and may not be shared", false },
+                       "the device is lent to another tenant, and tenants share only where "
+                       "the "
+                       "operator says so (sluice up --share-tenants)",
+                       false },
     [TOO_SMALL] = { "memory", "no device is that large, even when empty", true },
     [NOT_OK] = { "state", "no device is in order", false },
     [FILTERED] = { "filter", "no device has that name", true },
@@ -250,17 +253,18 @@ static void refuse(const struct device *devices, const struct place_use *use,
         snprintf(v->why, sizeof v->why, "no device is called \"%s\"", q->device);
         return;
     }
-    snprintf(
-        v->why, sizeof v->why,
-        "%s: asked %u x %s and %.1f %%; the largest free slice is %s, in all %s are free",
-        v->never && possible > 0 ? "this machine has too few devices for that"
-                                 : obstacles[mildest].sentence,
-        q->slice_count,
-        q->mem_request_bytes ? units_format_size_human(q->mem_request_bytes, want)
-                             : "a whole device",
-        q->compute_request_permille / 10.0,
-        units_format_size_human(v->largest_free_bytes, largest),
-        units_format_size_human(v->total_free_bytes, total));
+    snprintf(v->why, sizeof v->why,
+             "%s: asked %u x %s and %.1f %%; on one device at most %s and %.1f %% are "
+             "free, in all %s",
+             v->never && possible > 0 ? "this machine has too few devices for that"
+                                      : obstacles[mildest].sentence,
+             q->slice_count,
+             q->mem_request_bytes ? units_format_size_human(q->mem_request_bytes, want)
+                                  : "a whole device",
+             q->compute_request_permille / 10.0,
+             units_format_size_human(v->largest_free_bytes, largest),
+             v->largest_free_permille / 10.0,
+             units_format_size_human(v->total_free_bytes, total));
 }
 
 void place_find(const struct device *devices, const struct place_use *use, uint32_t count,

@@ -17,7 +17,7 @@ bad 'size|memory' --mem=
 bad 'percent|0.1' --compute 0
 bad 'percent|100' --compute '101%'
 bad 'percent|limit|range|20..60' --compute 70..30
-bad 'decimal|0.1' --compute 12.55
+bad 'one digit|tenth' --compute 12.55
 bad '100' --priority 101
 bad 'hard' --mode soft
 bad 'devices|device' --device no-such-card --mem 1GiB
@@ -38,7 +38,7 @@ says "a run directory too long for a socket says so" 'long|108|SLUICE_RUN_DIR' \
 mkdir "$scratch/theirs"
 if [ "$(id -u)" = 0 ]; then
     chown 65534 "$scratch/theirs"
-    fails "a run directory that is not ours is refused" 1 sluice --run-dir "$scratch/theirs" up --emulate a100-80g:1
+    fails "a run directory that is not ours is refused" 4 sluice --run-dir "$scratch/theirs" up --emulate a100-80g:1
     says "… and says whose it is" 'own|uid|65534' sluice --run-dir "$scratch/theirs" up --emulate a100-80g:1
 else
     skip "a run directory that is not ours" "needs root"

@@ -39,17 +39,22 @@ verdict() {     # 0 or not, sentence
         sed 's/^/    /' "$scratch/out" "$scratch/err" 2>/dev/null | head -40
     fi
 }
-run() { "$@" >"$scratch/out" 2>"$scratch/err" </dev/null; }
+# Through bash, so that exported functions work under timeout.
+# shellcheck disable=SC2016
+run() { timeout 60 bash -c '"$@"' bash "$@" >"$scratch/out" 2>"$scratch/err" </dev/null; }
+# Pids of a program of ours on this run directory: ours NAME
+ours() { pgrep -f "^[^ ]*sluice-$1 .*$SLUICE_RUN_DIR"; }
+export -f ours
 row() {
     local sentence=$1
     shift
-    run timeout 60 "$@"
+    run "$@"
     verdict $? "$sentence"
 }
 fails() {
     local sentence=$1 want=$2 got
     shift 2
-    run timeout 60 "$@"
+    run "$@"
     got=$?
     [ "$got" = "$want" ] || echo "exit status $got, not $want" >>"$scratch/err"
     [ "$got" = "$want" ]
@@ -58,7 +63,7 @@ fails() {
 says() {
     local sentence=$1 pattern=$2
     shift 2
-    run timeout 60 "$@"
+    run "$@"
     cat "$scratch/out" "$scratch/err" | grep -Eq -- "$pattern" ||
         { echo "nothing matches: $pattern" >>"$scratch/err"; false; }
     verdict $? "$sentence"

@@ -9,29 +9,29 @@ done
 bad=0
 for pid in "${pids[@]}"; do wait "$pid" || bad=1; done
 verdict $bad "twenty racing first runs all work"
-check "and gave one agent" "[ \$(pgrep -fc 'sluice-agent.*$SLUICE_RUN_DIR') = 1 ]"
-check "which keeps nothing of its caller" \
-    "pid=\$(pgrep -f 'sluice-agent.*$SLUICE_RUN_DIR'); [ \"\$(readlink /proc/\$pid/cwd)\" = / ] && [ \"\$(ps -o sid= -p \$pid | tr -d ' ')\" = \"\$pid\" ] || [ \"\$(readlink /proc/\$pid/cwd)\" = / ]"
+check "and gave one agent" '[ $(ours agent | wc -l) = 1 ]'
+check "which keeps nothing of its caller: directory, session, descriptors" \
+    'p=$(ours agent); [ "$(readlink /proc/$p/cwd)" = / ] && [ "$(ps -o sid= -p $p | tr -d " ")" != "$(ps -o sid= -p $$ | tr -d " ")" ] && ! ls -l /proc/$p/fd | grep -E "pipe:|/tmp/sls"'
 
 sluice run -q --mem 128MiB --compute 40 --name keep -- sluice-selftest --seconds 25 --mem 67108864 --json >"$scratch/keep" 2>&1 &
 keep=$!
 eventually "a program holds memory and computes" \
     'leases | jq -e ".leases[] | select(.name == \"keep\" and .mem.used >= 67108864)"'
 
-kill -9 "$(pgrep -f "sluice-agent.*$SLUICE_RUN_DIR")"
+kill -9 "$(ours agent)"
 row "a new agent starts after kill -9" sluice up
 check "it knows the lease from its journal" 'leases | jq -e ".leases[] | select(.name == \"keep\" and .state == \"active\")"'
 check "with the memory still charged" 'leases | jq -e ".leases[] | select(.name == \"keep\") | .mem.used >= 67108864"'
 row "and new runs work" sluice run -q --mem 64MiB --compute 5 -- true
 
-kill -9 "$(pgrep -f "sluice-broker.*$SLUICE_RUN_DIR")"
+kill -9 "$(ours broker)"
 eventually "the broker comes back after kill -9 with the memory charged" \
     'leases | jq -e ".leases[] | select(.name == \"keep\") | .mem.used >= 67108864"'
 row "and new runs work" sluice run -q --mem 64MiB --compute 5 -- true
 eventually "the program computes on under the new broker" \
     'a=$(leases | jq ".leases[] | select(.name == \"keep\") | .slices[0].kernels"); sleep 1; b=$(leases | jq ".leases[] | select(.name == \"keep\") | .slices[0].kernels"); [ "$b" -gt "$a" ]'
 
-kill -9 "$(pgrep -f "sluice-agent.*$SLUICE_RUN_DIR")" "$(pgrep -f "sluice-broker.*$SLUICE_RUN_DIR")"
+kill -9 "$(ours agent)" "$(ours broker)"
 row "both killed at once: up brings both back" sluice up
 eventually "the lease is whole again" \
     'leases | jq -e ".leases[] | select(.name == \"keep\" and .state == \"active\") | .mem.used >= 67108864"'
@@ -41,7 +41,7 @@ eventually "its bytes came back at its end" 'sluice devices -o json | jq -e "[.d
 
 # the agent is down while a job ends: the status is found on disk
 row "a detached job" sluice run --detach --name late --mem 64MiB --compute 5 -- sh -c 'sleep 2; exit 9'
-kill -9 "$(pgrep -f "sluice-agent.*$SLUICE_RUN_DIR")"
+kill -9 "$(ours agent)"
 sleep 3
 row "an agent again" sluice up
 eventually "knows how the job ended meanwhile" 'sluice jobs -a -o json | jq -e ".jobs[] | select(.name == \"late\" and .exit_status == 9)"'
@@ -54,5 +54,5 @@ kill -9 "$(leases | jq '.leases[] | select(.name == "orphan") | .shim.pid')"
 eventually "whose shim was killed ends" '! leases | jq -e ".leases[] | select(.name == \"orphan\")"'
 wait $orphan
 row "down ends it all" sluice down
-check "no process is left" "! pgrep -f 'sluice-(agent|broker|shim).*$SLUICE_RUN_DIR'"
+check "no process is left" '! ours agent && ! ours broker && ! ours shim'
 finish

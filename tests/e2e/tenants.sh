@@ -8,35 +8,38 @@ fi
 # a copy that other uids can read: a clone may stand in a closed directory
 mkdir -m 755 "$scratch/bin"
 chmod 755 "$scratch"
-cp "$build"/bin/sluice* "$build"/bin/lib*.so* "$scratch/bin/"
-as() {      # uid command…
+find "$build/bin" -maxdepth 1 -type f -exec cp {} "$scratch/bin/" \;
+ln -s libOpenCL.so.1.0.0 "$scratch/bin/libOpenCL.so.1"
+export POCL_CACHE_DIR=$scratch/cache
+mkdir -m 777 "$scratch/cache" "$scratch/users"
+as_user() {      # uid command…
     local uid=$1
     shift
-    setpriv --reuid "$uid" --regid "$uid" --clear-groups env HOME=/ PATH="$scratch/bin:$PATH" "$@"
+    setpriv --reuid "$uid" --regid "$uid" --clear-groups env HOME="$scratch/users" PATH="$scratch/bin:$PATH" "$@"
 }
-export -f as
+export -f as_user
 export scratch
 
 row "root's agent" sluice up
 chmod 711 "$SLUICE_RUN_DIR"
-as 12001 sluice run -q --name one --mem 64MiB --compute 10 -- sleep 60 &
+as_user 12001 sluice run -q --name one --mem 64MiB --compute 10 -- sleep 60 &
 one=$!
 eventually "a user runs in root's pool" 'leases | jq -e ".leases[] | select(.name == \"one\" and .tenant == \"uid:12001\")"'
 check "its placement is by environment, and said so" 'leases | jq -e ".leases[] | select(.name == \"one\") | .placement == \"environment\""'
-fails "another uid does not share the device" 125 as 12002 sluice run --mem 64MiB --compute 10 -- true
-says "and is told why and by what it is waived" 'tenant' as 12002 sluice run --mem 64MiB --compute 10 -- true
-fails "another uid may not release it" 4 as 12002 sluice release one
-fails "nor resize it" 4 as 12002 sluice resize one --compute 20
-row "its owner may" as 12001 sluice resize one --compute 20
+fails "another uid does not share the device" 125 as_user 12002 sluice run --mem 64MiB --compute 10 -- true
+says "and is told why and by what it is waived" 'tenant' as_user 12002 sluice run --mem 64MiB --compute 10 -- true
+fails "another uid may not release it" 4 as_user 12002 sluice release one
+fails "nor resize it" 4 as_user 12002 sluice resize one --compute 20
+row "its owner may" as_user 12001 sluice resize one --compute 20
 row "root may release it" sluice release one
 wait $one
 row "down" sluice down
 row "a shared pool" sluice up --share-tenants
 check "devices shows the waiver" 'sluice devices -o json | jq -e ".devices[0].share_tenants"'
-as 12001 sluice run -q --name one --mem 64MiB --compute 10 -- sleep 60 &
+as_user 12001 sluice run -q --name one --mem 64MiB --compute 10 -- sleep 60 &
 one=$!
 eventually "one user" 'leases | jq -e ".leases[] | select(.name == \"one\")"'
-row "and another on one device" as 12002 sluice run -q --mem 64MiB --compute 10 -- true
+row "and another on one device" as_user 12002 sluice run -q --mem 64MiB --compute 10 -- true
 row "release" sluice release one
 wait $one
 
@@ -44,13 +47,13 @@ wait $one
 mkdir -m 700 "$scratch/home"
 chown 12003 "$scratch/home"
 says "a second broker leaves the device alone and says who holds it" 'held|holds' \
-    as 12003 env SLUICE_RUN_DIR="$scratch/home" sluice up
-says "its devices say so too" 'held' as 12003 env SLUICE_RUN_DIR="$scratch/home" sluice devices
-as 12003 env SLUICE_RUN_DIR="$scratch/home" sluice down >/dev/null 2>&1
+    as_user 12003 env SLUICE_RUN_DIR="$scratch/home" sluice up
+says "its devices say so too" 'held' as_user 12003 env SLUICE_RUN_DIR="$scratch/home" sluice devices
+as_user 12003 env SLUICE_RUN_DIR="$scratch/home" sluice down >/dev/null 2>&1
 row "down" sluice down
-row "now the user's own agent has it" as 12003 env SLUICE_RUN_DIR="$scratch/home" sluice up
+row "now the user's own agent has it" as_user 12003 env SLUICE_RUN_DIR="$scratch/home" sluice up
 check "and holds a program to its size" \
-    'as 12003 env SLUICE_RUN_DIR=$scratch/home sluice run -q --mem 96MiB --compute 20 -- clinfo | grep -E "Global memory size +100663296 "'
-check "with the lower grade said" 'as 12003 env SLUICE_RUN_DIR=$scratch/home sluice devices -o json | jq -e ".devices[0].grade"'
-as 12003 env SLUICE_RUN_DIR="$scratch/home" sluice down --force >/dev/null 2>&1
+    'as_user 12003 env SLUICE_RUN_DIR=$scratch/home sluice run -q --mem 96MiB --compute 20 -- clinfo | grep -E "Global memory size +100663296 "'
+check "with the lower grade said" 'as_user 12003 env SLUICE_RUN_DIR=$scratch/home sluice devices -o json | jq -e ".devices[0].grade"'
+as_user 12003 env SLUICE_RUN_DIR="$scratch/home" sluice down --force >/dev/null 2>&1
 finish

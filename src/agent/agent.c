@@ -324,6 +324,8 @@ void agent_finish(struct agent *a)
     }
     if (a->end_broker && a->broker.fd >= 0)
         end_broker(a);
+    if (a->end_broker)
+        front_remove(a);
     broker_link_close(&a->broker);
     journal_close(a->journal);
     for (uint32_t i = 0; i < a->lease_count; i++) {

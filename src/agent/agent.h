@@ -217,5 +217,6 @@ void telemetry_sample(struct agent *a, uint64_t now_ns); /* telemetry.c */
 void telemetry_refresh(struct agent *a);          /* for an answer: the newest figures */
 void audit_run(struct agent *a, uint64_t now_ns); /* audit.c */
 void front_copy(struct agent *a);                 /* front_copy.c, at start */
+void front_remove(const struct agent *a);         /* with the broker's end */
 
 #endif

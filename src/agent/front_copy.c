@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "core/macros.h"
@@ -40,6 +42,29 @@ static int copy_in(const struct agent *a, const char *name, struct sl_err *err)
     return rc;
 }
 
+/* Debian mounts /run noexec: from there nobody can map a library, and a loader drops a layer
+ * that it cannot open silently.  Root binds the folder onto itself without that flag. */
+static int make_executable(const char *dir, struct sl_err *err)
+{
+    struct statvfs fs;
+    if (statvfs(dir, &fs) != 0 || !(fs.f_flag & ST_NOEXEC))
+        return 0;
+    if (mount(dir, dir, NULL, MS_BIND, NULL) != 0 ||
+        mount(NULL, dir, NULL, MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV, NULL) != 0)
+        return sl_fail_sys(err, SL_UNSUPPORTED, errno,
+                           "%s is mounted noexec, programs cannot load the front from there; "
+                           "choose another run directory with SLUICE_RUN_DIR",
+                           dir);
+    return 0;
+}
+
+void front_remove(const struct agent *a)
+{
+    char dir[160];
+    agent_path(a, "front", dir, sizeof dir);
+    umount2(dir, MNT_DETACH); /* fails, rightly, where it is no mount of ours */
+}
+
 void front_copy(struct agent *a)
 {
     struct sl_err err = { 0 };
@@ -49,12 +74,13 @@ void front_copy(struct agent *a)
     if (access(dir, F_OK) != 0)
         file_make_dir(dir, 0755, NULL);
     chmod(dir, 0755);
+    int rc = make_executable(dir, &err);
     agent_path(a, "front/real", dir, sizeof dir);
     if (access(dir, F_OK) != 0)
         file_make_dir(dir, 0755, NULL);
     chmod(dir, 0755);
 
-    a->front_ready = copy_in(a, "libsluice-opencl.so", &err) == 0;
+    a->front_ready = rc == 0 && copy_in(a, "libsluice-opencl.so", &err) == 0;
     if (!a->front_ready)
         log_error("front-copy", "error=\"%s\"", err.msg);
     loader = a->front_ready && copy_in(a, "libOpenCL.so.1", &err) == 0;

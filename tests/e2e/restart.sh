@@ -55,4 +55,18 @@ eventually "whose shim was killed ends" '! leases | jq -e ".leases[] | select(.n
 wait $orphan
 row "down ends it all" sluice down
 check "no process is left" '! ours agent && ! ours broker && ! ours shim'
+
+# a run directory on a file system mounted noexec, as Debian mounts /run
+if [ "$(id -u)" = 0 ]; then
+    mkdir "$scratch/noexec"
+    mount -t tmpfs -o noexec,mode=755 none "$scratch/noexec"
+    check "a run directory mounted noexec still has its front in place" \
+        "sluice --run-dir $scratch/noexec/r run -q --mem 64MiB --compute 5 -- clinfo | grep -E 'Global memory size +67108864 '"
+    row "and ends" sluice --run-dir "$scratch/noexec/r" down --force
+    check "with no mount left in it" "! grep -q $scratch/noexec/r /proc/self/mountinfo"
+    umount "$scratch/noexec"
+else
+    skip "a run directory mounted noexec" "needs root"
+fi
+
 finish

@@ -27,11 +27,11 @@
 #include "lease_load.h"
 #include "stats.h"
 
-#define VICTIMS 4
+#define VICTIMS     4
 #define PATIENCE_NS (15 * NS_PER_S)
 
 struct victim {
-    pid_t run;              /* our child: `sluice run`; 0: none */
+    pid_t run; /* our child: `sluice run`; 0: none */
     char name[16];
 };
 
@@ -43,7 +43,8 @@ struct chaos {
 };
 
 enum target { PROGRAM, SHIM, RUN, AGENT, BROKER, TARGETS };
-static const char *const target_name[TARGETS] = { "program", "shim", "sluice run", "agent", "broker" };
+static const char *const target_name[TARGETS] = { "program", "shim", "sluice run", "agent",
+                                                  "broker" };
 
 /* GET of the API; NULL while no agent answers. */
 static json_t *ask(struct chaos *c, const char *path)
@@ -61,8 +62,12 @@ static json_t *ask(struct chaos *c, const char *path)
 
 static void tell(struct chaos *c, const char *command, const char *operand)
 {
-    const char *argv[] = { stage_program(&c->stage, "sluice"), "--run-dir", c->stage.dir, command,
-                           operand, NULL };
+    const char *argv[] = { stage_program(&c->stage, "sluice"),
+                           "--run-dir",
+                           c->stage.dir,
+                           command,
+                           operand,
+                           NULL };
     stage_wait(stage_spawn(argv, NULL, -1));
 }
 
@@ -80,8 +85,8 @@ static pid_t shim_of(struct chaos *c, const char *name)
 {
     json_t *leases = ask(c, "/v1/leases");
     json_t *lease = find_lease(leases, name);
-    pid_t pid = (pid_t)json_integer_value(
-        json_object_get(json_object_get(lease, "shim"), "pid"));
+    pid_t pid =
+        (pid_t)json_integer_value(json_object_get(json_object_get(lease, "shim"), "pid"));
     json_decref(leases);
     return pid;
 }
@@ -111,7 +116,8 @@ static bool lease_is_gone(struct chaos *c, const char *name)
 static bool reconnect(struct chaos *c)
 {
     close(c->stage.control);
-    for (uint64_t begin = clock_now_ns(); clock_now_ns() - begin < PATIENCE_NS; usleep(20000))
+    for (uint64_t begin = clock_now_ns(); clock_now_ns() - begin < PATIENCE_NS;
+         usleep(20000))
         if (stage_reconnect(&c->stage))
             return true;
     return false;
@@ -123,7 +129,8 @@ static void start_victim(struct chaos *c, struct victim *v)
     struct load load = { "async", 500, 0, 3600, 0, true, false };
     const char *options[] = { "--mem", "64MiB", "--compute", "5", "--name", v->name, NULL };
     v->run = load_start(&c->stage, &load, options, NULL);
-    for (uint64_t begin = clock_now_ns(); clock_now_ns() - begin < PATIENCE_NS; usleep(20000))
+    for (uint64_t begin = clock_now_ns(); clock_now_ns() - begin < PATIENCE_NS;
+         usleep(20000))
         if (shim_of(c, v->name))
             return;
     fprintf(stderr, "bench-chaos: %s did not start\n", v->name);
@@ -142,7 +149,8 @@ static void expect_end(struct chaos *c, struct victim *v)
             return;
         usleep(20000);
     }
-    fprintf(stderr, "bench-chaos: %s: %s\n", v->name, v->run ? "run did not return" : "lease stays");
+    fprintf(stderr, "bench-chaos: %s: %s\n", v->name,
+            v->run ? "run did not return" : "lease stays");
     c->hangs++;
     if (v->run) {
         kill(v->run, SIGKILL);
@@ -189,7 +197,7 @@ static void kill_one(struct chaos *c, enum target target)
     case SHIM:
         expect_end(c, v);
         break;
-    case RUN:       /* the job goes on without it; then we release it */
+    case RUN: /* the job goes on without it; then we release it */
         waitpid(v->run, NULL, 0);
         v->run = 0;
         if (!shim_of(c, v->name)) {
@@ -246,8 +254,10 @@ static void release_all(struct chaos *c, pid_t *witness)
         kill(witness[i], SIGTERM);
         stage_wait(witness[i]);
     }
-    for (uint64_t begin = clock_now_ns(); clock_now_ns() - begin < PATIENCE_NS; usleep(50000)) {
-        struct proto_ctl m = { .kind = PROTO_CTL_STAT_DEVICE }, lease = { .kind = PROTO_CTL_STAT_LEASE };
+    for (uint64_t begin = clock_now_ns(); clock_now_ns() - begin < PATIENCE_NS;
+         usleep(50000)) {
+        struct proto_ctl m = { .kind = PROTO_CTL_STAT_DEVICE },
+                         lease = { .kind = PROTO_CTL_STAT_LEASE };
         if (!stage_call(&c->stage, &m) && !m.device_stat.used_bytes &&
             stage_call(&c->stage, &lease) == -SL_NOT_FOUND)
             return;
@@ -262,7 +272,8 @@ int main(void)
     int rounds = getenv("KILLS") ? atoi(getenv("KILLS")) : getenv("QUICK") ? 25 : 500;
     load_environment(true);
     stage_open(&c.stage, 1, NULL);
-    struct report *r = report_open("chaos", "kill -9 of a random process of lease, shim, client, agent, broker");
+    struct report *r = report_open(
+        "chaos", "kill -9 of a random process of lease, shim, client, agent, broker");
 
     /* two witnesses that nobody kills; their rate before and during */
     pid_t witness[2];
@@ -290,16 +301,19 @@ int main(void)
     for (int t = 0; t < TARGETS; t++)
         kills += c.kills[t];
     char note[160];
-    snprintf(note, sizeof note, "program %d, shim %d, run %d, agent %d, broker %d; 0 of n is <= 3/n",
-             c.kills[PROGRAM], c.kills[SHIM], c.kills[RUN], c.kills[AGENT], c.kills[BROKER]);
-    report_add(r, &(struct row){ "kills that hung something", "", "count", c.hangs, NAN, NAN, 0,
-                                 (size_t)kills, note });
-    report_add(r, &(struct row){ "leaks: bytes, leases, processes", "", "count", c.leaks + left, NAN,
-                                 NAN, 0, (size_t)kills, NULL });
+    snprintf(note, sizeof note,
+             "program %d, shim %d, run %d, agent %d, broker %d; 0 of n is <= 3/n",
+             c.kills[PROGRAM], c.kills[SHIM], c.kills[RUN], c.kills[AGENT],
+             c.kills[BROKER]);
+    report_add(r, &(struct row){ "kills that hung something", "", "count", c.hangs, NAN,
+                                 NAN, 0, (size_t)kills, note });
+    report_add(r, &(struct row){ "leaks: bytes, leases, processes", "", "count",
+                                 c.leaks + left, NAN, NAN, 0, (size_t)kills, NULL });
     for (int i = 0; i < 2; i++)
-        report_add(r, &(struct row){ i ? "witness at 20 %: kernels lost" : "witness at 40 %: kernels lost",
-                                     "%", "mean", (1 - during[i] / calm[i]) * 100, NAN, NAN, 3.0, 1,
-                                     "over the whole run against its first 10 s" });
+        report_add(r, &(struct row){ i ? "witness at 20 %: kernels lost"
+                                       : "witness at 40 %: kernels lost",
+                                     "%", "mean", (1 - during[i] / calm[i]) * 100, NAN, NAN,
+                                     3.0, 1, "over the whole run against its first 10 s" });
     stage_remove(&c.stage);
     return report_close(r);
 }

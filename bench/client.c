@@ -81,7 +81,8 @@ static int reserve(int count)
         uint64_t middle = clock_now_ns();
         link_free(&link_here, 0, 4096);
         uint64_t trip = clock_now_ns();
-        if (send(fd, packet, sizeof packet, 0) < 0 || recv(fd, packet, sizeof packet, 0) < 0)
+        if (send(fd, packet, sizeof packet, 0) < 0 ||
+            recv(fd, packet, sizeof packet, 0) < 0)
             return die("echo", NULL);
         printf("%llu %llu\n", (unsigned long long)(middle - begin),
                (unsigned long long)(clock_now_ns() - trip));
@@ -126,7 +127,8 @@ static int racer(struct track *t, int me, int count, uint64_t limit)
 
 static int race(int count, uint64_t limit)
 {
-    struct track *t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct track *t =
+        mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t pid[2];
     if (t == MAP_FAILED)
         return die("mmap", NULL);
@@ -163,7 +165,7 @@ static int crowd(int count)
             continue;
         char byte;
         close(pipe_go[1]);
-        if (read(pipe_go[0], &byte, 1) < 0)     /* returns at end of file: everybody at once */
+        if (read(pipe_go[0], &byte, 1) < 0) /* returns at end of file: everybody at once */
             _exit(1);
         uint64_t begin = clock_now_ns();
         int failed = open_link();
@@ -219,6 +221,8 @@ int main(int argc, char **argv)
         return crowd((int)n);
     if (!strcmp(what, "hold") && n)
         return hold(n);
-    fprintf(stderr, "usage: bench-client first | reserve N | race N LIMIT | crowd N | hold BYTES\n");
+    fprintf(
+        stderr,
+        "usage: bench-client first | reserve N | race N LIMIT | crowd N | hold BYTES\n");
     return 2;
 }

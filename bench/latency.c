@@ -24,10 +24,11 @@
 
 static const struct question {
     const char *name, *text;
-    const char *waker[8], *neighbour[8];    /* options of `sluice run` */
+    const char *waker[8], *neighbour[8]; /* options of `sluice run` */
     double neighbour_us, added_goal_ms;
     const char *note;
 } questions[] = {
+    /* clang-format off */
     { "burst", "a waking lease beside a burst neighbour: added to launch-to-complete",
       { "--mem", "256MiB", "--compute", "50" },
       { "--mem", "256MiB", "--compute", "50..100" },
@@ -36,10 +37,11 @@ static const struct question {
       { "--mem", "256MiB", "--compute", "50", "--priority", "90" },
       { "--mem", "256MiB", "--mode", "besteffort" },
       1000, 2.0, "goal: the longest besteffort kernel and 1 ms" },
+    /* clang-format on */
 };
 
-static size_t measure(struct stage *s, const struct question *q, bool beside, double seconds,
-                      double *us, size_t room)
+static size_t measure(struct stage *s, const struct question *q, bool beside,
+                      double seconds, double *us, size_t room)
 {
     char path[96], other[96];
     snprintf(path, sizeof path, "%s/waker", s->dir);
@@ -64,10 +66,11 @@ static void add(struct report *r, const char *name, double *us, size_t n, double
     stats_median_interval(us, n, &low, &high);
     char label[128];
     snprintf(label, sizeof label, "%s, median", name);
-    report_add(r, &(struct row){ label, "us", "median", stats_median(us, n), low, high, NAN, n, NULL });
+    report_add(r, &(struct row){ label, "us", "median", stats_median(us, n), low, high, NAN,
+                                 n, NULL });
     snprintf(label, sizeof label, "%s, tail", name);
-    report_add(r, &(struct row){ label, "us", isnan(p99) ? "max" : "p99", isnan(p99) ? max : p99,
-                                 NAN, NAN, goal_us, n, note });
+    report_add(r, &(struct row){ label, "us", isnan(p99) ? "max" : "p99",
+                                 isnan(p99) ? max : p99, NAN, NAN, goal_us, n, note });
 }
 
 int main(int argc, char **argv)
@@ -91,7 +94,8 @@ int main(int argc, char **argv)
     snprintf(name, sizeof name, "latency-%s", q->name);
     struct report *r = report_open(name, q->text);
     for (int i = 0; i < rounds; i++) {
-        alone_count += measure(&stage, q, false, seconds, alone + alone_count, MAX_LAUNCHES - alone_count);
+        alone_count += measure(&stage, q, false, seconds, alone + alone_count,
+                               MAX_LAUNCHES - alone_count);
         beside_count += measure(&stage, q, true, seconds, beside + beside_count,
                                 MAX_LAUNCHES - beside_count);
     }

@@ -18,7 +18,10 @@ void load_environment(bool one_thread)
 /* Iterations for a kernel of this length, measured once, without Sluice. */
 static const char *iterations(struct stage *s, double kernel_us)
 {
-    static struct { double us; char text[32]; } known[16];
+    static struct {
+        double us;
+        char text[32];
+    } known[16];
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
         if (known[i].us == kernel_us)
             return known[i].text;
@@ -27,8 +30,8 @@ static const char *iterations(struct stage *s, double kernel_us)
         char us[32], path[96];
         snprintf(us, sizeof us, "%g", kernel_us);
         snprintf(path, sizeof path, "%s/calibrate", s->dir);
-        const char *argv[] = { stage_program(s, "bench-load"), "--calibrate", "--kernel-us", us,
-                               NULL };
+        const char *argv[] = { stage_program(s, "bench-load"), "--calibrate", "--kernel-us",
+                               us, NULL };
         stage_wait(stage_spawn(argv, path, -1));
         FILE *f = fopen(path, "re");
         if (!f || !fgets(known[i].text, sizeof known[i].text, f)) {
@@ -50,10 +53,12 @@ pid_t load_start(struct stage *s, const struct load *l, const char *const *optio
     snprintf(seconds, sizeof seconds, "%g", l->seconds);
     snprintf(start, sizeof start, "%llu", (unsigned long long)l->start_ns);
     snprintf(gap, sizeof gap, "%u", l->gap_us);
+    /* clang-format off */
     const char *argv[20] = {
         stage_program(s, "bench-load"), "--mode", l->mode, "--iters", iterations(s, l->kernel_us),
         "--seconds", seconds, "--start-ns", start, "--gap-us", gap,
     };
+    /* clang-format on */
     size_t n = 11;
     if (l->host_on_cpu1) {
         argv[n++] = "--host-cpu";

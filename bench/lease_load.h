@@ -11,12 +11,12 @@
 #include "stage.h"
 
 struct load {
-    const char *mode;       /* of bench-load */
+    const char *mode; /* of bench-load */
     double kernel_us;
     unsigned gap_us;
     double seconds;
-    uint64_t start_ns;      /* 0: at once */
-    bool host_on_cpu1;      /* the device's thread is on CPU 0 */
+    uint64_t start_ns; /* 0: at once */
+    bool host_on_cpu1; /* the device's thread is on CPU 0 */
     bool latencies;
 };
 

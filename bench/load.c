@@ -30,7 +30,7 @@
 #include "core/clock.h"
 #include "core/macros.h"
 
-#define DEPTH 64
+#define DEPTH      64
 #define COPY_BYTES (4u << 20)
 
 struct load {
@@ -42,7 +42,7 @@ struct load {
     cl_uint iters;
     size_t groups;
     uint64_t gap_ns;
-    uint64_t done;              /* kernels known complete */
+    uint64_t done; /* kernels known complete */
     uint64_t next_line_ns, longest_ns;
     bool latencies;
 };
@@ -57,17 +57,20 @@ static void check(cl_int code, const char *what)
 
 static void open_device(struct load *l)
 {
+    /* clang-format off */
     static const char *source =
         "kernel void spin(global uint *out, uint iters) {\n"
         "    uint x = get_global_id(0);\n"
         "    for (uint i = 0; i < iters; i++) x = (x ^ (x >> 7)) * 1664525u + 1013904223u;\n"
         "    out[get_global_id(0)] = x;\n"
         "}\n";
+    /* clang-format on */
     cl_platform_id platform;
     cl_uint units = 1;
     cl_int code;
     check(clGetPlatformIDs(1, &platform, NULL), "clGetPlatformIDs");
-    check(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &l->device, NULL), "clGetDeviceIDs");
+    check(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &l->device, NULL),
+          "clGetDeviceIDs");
     clGetDeviceInfo(l->device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units, NULL);
     l->groups = units * 4;
     l->context = clCreateContext(NULL, 1, &l->device, NULL, NULL, &code);
@@ -92,14 +95,15 @@ static void launch(struct load *l, int queue, cl_event *event)
     size_t size = l->groups * 16, local = 16;
     check(clSetKernelArg(l->kernel, 0, sizeof l->out, &l->out), "clSetKernelArg");
     check(clSetKernelArg(l->kernel, 1, sizeof l->iters, &l->iters), "clSetKernelArg");
-    check(clEnqueueNDRangeKernel(l->queue[queue], l->kernel, 1, NULL, &size, &local, 0, NULL,
-                                 event),
+    check(clEnqueueNDRangeKernel(l->queue[queue], l->kernel, 1, NULL, &size, &local, 0,
+                                 NULL, event),
           "clEnqueueNDRangeKernel");
 }
 
 static void copy(struct load *l, int queue, cl_event *event)
 {
-    check(clEnqueueCopyBuffer(l->queue[queue], l->from, l->out, 0, 0, COPY_BYTES, 0, NULL, event),
+    check(clEnqueueCopyBuffer(l->queue[queue], l->from, l->out, 0, 0, COPY_BYTES, 0, NULL,
+                              event),
           "clEnqueueCopyBuffer");
 }
 
@@ -133,7 +137,8 @@ static cl_uint calibrate(struct load *l, double us)
 static void tell(struct load *l, uint64_t now_ns)
 {
     while (now_ns >= l->next_line_ns) {
-        printf("%llu %llu\n", (unsigned long long)l->next_line_ns, (unsigned long long)l->done);
+        printf("%llu %llu\n", (unsigned long long)l->next_line_ns,
+               (unsigned long long)l->done);
         fflush(stdout);
         l->next_line_ns += 100 * NS_PER_MS;
     }
@@ -142,7 +147,8 @@ static void tell(struct load *l, uint64_t now_ns)
 static void pause_ns(uint64_t ns)
 {
     if (ns)
-        nanosleep(&(struct timespec){ (time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S) }, NULL);
+        nanosleep(&(struct timespec){ (time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S) },
+                  NULL);
 }
 
 /* Launch ahead, at most DEPTH outstanding; counted when their wait returns. */
@@ -214,6 +220,7 @@ int main(int argc, char **argv)
     bool only_calibrate = false;
     int host_cpu = -1;
     enum { MODE, KERNEL, ITERS, SECONDS, START, CPU, MEM, GAP, CALIBRATE, LATENCIES };
+    /* clang-format off */
     static const struct option options[] = {
         { "mode", 1, NULL, MODE },       { "kernel-us", 1, NULL, KERNEL },
         { "iters", 1, NULL, ITERS },     { "seconds", 1, NULL, SECONDS },
@@ -236,9 +243,10 @@ int main(int argc, char **argv)
         case LATENCIES: l.latencies = true; break;
         default: return 2;
         }
+    /* clang-format on */
 
     open_device(&l);
-    if (host_cpu >= 0) {        /* after the driver has made its own threads */
+    if (host_cpu >= 0) { /* after the driver has made its own threads */
         cpu_set_t set;
         CPU_ZERO(&set);
         CPU_SET(host_cpu, &set);
@@ -255,7 +263,7 @@ int main(int argc, char **argv)
         printf("%u\n", l.iters);
         return 0;
     }
-    launch(&l, 0, NULL);        /* compile before the clock starts */
+    launch(&l, 0, NULL); /* compile before the clock starts */
     clFinish(l.queue[0]);
     if (start_ns > clock_now_ns())
         pause_ns(start_ns - clock_now_ns());

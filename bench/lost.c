@@ -21,7 +21,8 @@ static double together(struct stage *s, size_t count, const char *share, double 
 {
     pid_t pid[2];
     char out[2][96];
-    struct load load = { "async", 1000, 0, seconds, clock_now_ns() + 1500 * NS_PER_MS, true, false };
+    struct load load = { "async", 1000, 0, seconds, clock_now_ns() + 1500 * NS_PER_MS,
+                         true,    false };
     const char *options[] = { "--mem", "256MiB", "--compute", share, NULL };
     for (size_t i = 0; i < count; i++) {
         snprintf(out[i], sizeof out[i], "%s/load%zu", s->dir, i);
@@ -40,7 +41,8 @@ static void add(struct report *r, const char *name, double *value, size_t n, dou
 {
     double low, high;
     stats_median_interval(value, n, &low, &high);
-    report_add(r, &(struct row){ name, "%", "median", stats_median(value, n), low, high, goal, n, note });
+    report_add(r, &(struct row){ name, "%", "median", stats_median(value, n), low, high,
+                                 goal, n, note });
 }
 
 int main(void)
@@ -51,19 +53,22 @@ int main(void)
     struct stage stage;
     load_environment(true);
     stage_open(&stage, 1, NULL);
-    struct report *r = report_open("lost", "throughput lost when two share, at the default turn");
+    struct report *r =
+        report_open("lost", "throughput lost when two share, at the default turn");
     double before = together(&stage, 1, "100", seconds);
     for (size_t i = 0; i < rounds; i++) {
         double pair = together(&stage, 2, "50", seconds);
         double after = together(&stage, 1, "100", seconds);
         lost[i] = (1 - pair / ((before + after) / 2)) * 100;
         noise[i] = (1 - after / before) * 100;
-        ungated[i] = (1 - together(&stage, 2, NULL, seconds) / ((before + after) / 2)) * 100;
+        ungated[i] =
+            (1 - together(&stage, 2, NULL, seconds) / ((before + after) / 2)) * 100;
         before = after;
     }
     add(r, "two at 50/50 under turns, against one alone", lost, rounds, 3.0, NULL);
     add(r, "one alone against itself (A A)", noise, rounds, NAN, NULL);
-    add(r, "two without a gate (negative: more than one alone)", ungated, rounds, NAN, NULL);
+    add(r, "two without a gate (negative: more than one alone)", ungated, rounds, NAN,
+        NULL);
     stage_close(&stage);
     return report_close(r);
 }

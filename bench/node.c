@@ -25,14 +25,15 @@
 
 static const char *const emulated[] = { "--emulate", "a100-80g:1", NULL };
 
-static void add_tail(struct report *r, const char *name, const char *unit, double *value, size_t n,
-                     double q, double goal, const char *note)
+static void add_tail(struct report *r, const char *name, const char *unit, double *value,
+                     size_t n, double q, double goal, const char *note)
 {
     double tail = stats_quantile(value, n, q);
     char label[16];
     snprintf(label, sizeof label, "p%g", q * 100);
     report_add(r, &(struct row){ name, unit, isnan(tail) ? "max" : label,
-                                 isnan(tail) ? stats_max(value, n) : tail, NAN, NAN, goal, n, note });
+                                 isnan(tail) ? stats_max(value, n) : tail, NAN, NAN, goal,
+                                 n, note });
 }
 
 static void add_median(struct report *r, const char *name, const char *unit, double *value,
@@ -40,7 +41,8 @@ static void add_median(struct report *r, const char *name, const char *unit, dou
 {
     double low, high;
     stats_median_interval(value, n, &low, &high);
-    report_add(r, &(struct row){ name, unit, "median", stats_median(value, n), low, high, NAN, n, note });
+    report_add(r, &(struct row){ name, unit, "median", stats_median(value, n), low, high,
+                                 NAN, n, note });
 }
 
 /* Run bench-client in a lease of `mem`; its output is left in `out`. */
@@ -86,9 +88,10 @@ static int races(struct stage *s, struct report *r, bool quick)
     if (f)
         fclose(f);
     char note[96];
-    snprintf(note, sizeof note, "0 of n is <= 3/n = %.1e; emulated card", 3.0 / (count ? count : 1));
-    report_add(r, &(struct row){ "races won by both", "", "count", (double)over, NAN, NAN, 0,
-                                 (size_t)count, note });
+    snprintf(note, sizeof note, "0 of n is <= 3/n = %.1e; emulated card",
+             3.0 / (count ? count : 1));
+    report_add(r, &(struct row){ "races won by both", "", "count", (double)over, NAN, NAN,
+                                 0, (size_t)count, note });
     return status;
 }
 
@@ -112,8 +115,8 @@ static int start(struct stage *s, struct report *r, bool quick)
     }
     add_median(r, "`run` to first instruction", "ms", took, good, "emulated card");
     add_tail(r, "`run` to first instruction, tail", "ms", took, good, 0.99, 50, NULL);
-    report_add(r, &(struct row){ "starts that failed", "", "count", (double)(n - good), NAN, NAN, 0,
-                                 n, NULL });
+    report_add(r, &(struct row){ "starts that failed", "", "count", (double)(n - good), NAN,
+                                 NAN, 0, n, NULL });
     return 0;
 }
 
@@ -194,8 +197,8 @@ static int crowd(struct stage *s, struct report *r, bool quick)
                  served ? (double)ns / 1e6 / served : 0);
         report_add(r, &(struct row){ name, "ms", "total", (double)ns / 1e6, NAN, NAN, NAN,
                                      (size_t)served, note });
-        report_add(r, &(struct row){ "not served", "", "count", sizes[i] - served, NAN, NAN, 0,
-                                     (size_t)sizes[i], NULL });
+        report_add(r, &(struct row){ "not served", "", "count", sizes[i] - served, NAN, NAN,
+                                     0, (size_t)sizes[i], NULL });
     }
     return failed;
 }

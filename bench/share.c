@@ -24,12 +24,12 @@
 #include "lease_load.h"
 #include "stats.h"
 
-#define MAX_LEASES 3
+#define MAX_LEASES  3
 #define MAX_SAMPLES 4000
 
 struct member {
     double percent;
-    const char *mode;       /* of bench-load */
+    const char *mode; /* of bench-load */
     double kernel_us;
     unsigned gap_us;
 };
@@ -39,10 +39,12 @@ struct scene {
     struct member member[MAX_LEASES];
 };
 
+/* clang-format off */
 #define ASYNC(share)  { share, "async", 1000, 0 }
 #define WAIT(share)   { share, "wait", 1000, 200 }
 #define GAP(share)    { share, "gap", 300, 500 }
 #define QUEUES(share) { share, "queues", 1000, 0 }
+/* clang-format on */
 
 static const struct scene pinned[] = {
     { "50/50 async", { ASYNC(50), ASYNC(50) } },
@@ -79,9 +81,12 @@ static const struct scene cores[] = {
 };
 
 static const struct scene alone[] = {
-    { "1 % alone", { ASYNC(1) } },   { "5 % alone", { ASYNC(5) } },
-    { "10 % alone", { ASYNC(10) } }, { "30 % alone", { ASYNC(30) } },
-    { "50 % alone", { ASYNC(50) } }, { "90 % alone", { ASYNC(90) } },
+    { "1 % alone", { ASYNC(1) } },
+    { "5 % alone", { ASYNC(5) } },
+    { "10 % alone", { ASYNC(10) } },
+    { "30 % alone", { ASYNC(30) } },
+    { "50 % alone", { ASYNC(50) } },
+    { "90 % alone", { ASYNC(90) } },
     { NULL, { { 0 } } },
 };
 
@@ -97,7 +102,8 @@ static const struct set {
     bool one_thread;
     int seconds, quick_seconds;
 } sets[] = {
-    { "pinned", "share error, a one-thread device pinned to one core", pinned, true, 75, 14 },
+    { "pinned", "share error, a one-thread device pinned to one core", pinned, true, 75,
+      14 },
     { "cores", "share error, all cores with fixed affinity", cores, false, 75, 14 },
     { "alone", "share error of `hard` leases alone", alone, true, 75, 14 },
     { "unequal", "share error of unequal kernels", unequal, true, 75, 14 },
@@ -107,7 +113,7 @@ static const struct set {
 struct take {
     struct share_sample sample[MAX_SAMPLES];
     size_t samples;
-    uint64_t number[MAX_LEASES];    /* of the leases, in member order */
+    uint64_t number[MAX_LEASES]; /* of the leases, in member order */
     size_t members;
     double kernels_per_s[MAX_LEASES];
 };
@@ -124,7 +130,7 @@ static void run_scene(struct stage *s, const struct scene *scene, const struct s
     stage_sample(s, &before);
     for (size_t i = 0; i < MAX_LEASES && scene->member[i].mode; i++) {
         const struct member *m = &scene->member[i];
-        struct load load = { m->mode,  m->kernel_us, m->gap_us,       seconds + 2.0,
+        struct load load = { m->mode,  m->kernel_us,    m->gap_us, seconds + 2.0,
                              start_ns, set->one_thread, false };
         char share[32];
         snprintf(out[i], sizeof out[i], "%s/load%zu", s->dir, i);
@@ -156,20 +162,22 @@ static void run_scene(struct stage *s, const struct scene *scene, const struct s
     for (size_t i = 0; i < take->members; i++) {
         int status = stage_wait(pid[i]);
         if (status)
-            fprintf(stderr, "bench-share: %s: program %zu ended with %d\n", scene->label, i, status);
+            fprintf(stderr, "bench-share: %s: program %zu ended with %d\n", scene->label, i,
+                    status);
         take->kernels_per_s[i] = load_rate(out[i]);
     }
 }
 
 /* Errors in percentage points of every window of `window_s`, slid by 1 s. */
-static size_t errors(const struct take *take, size_t member, double percent, double window_s,
-                     double *out, size_t room)
+static size_t errors(const struct take *take, size_t member, double percent,
+                     double window_s, double *out, size_t room)
 {
     size_t n = 0;
     size_t span = (size_t)(window_s * 10);
     for (size_t i = 0; i + span < take->samples && n < room; i += 10) {
         const struct share_sample *a = &take->sample[i], *b = &take->sample[i + span];
-        int x = stage_find(a, take->number[member]), y = stage_find(b, take->number[member]);
+        int x = stage_find(a, take->number[member]),
+            y = stage_find(b, take->number[member]);
         if (x < 0 || y < 0)
             continue;
         double held = (double)(b->lease[y].held_ns - a->lease[x].held_ns);
@@ -184,8 +192,8 @@ struct pool {
     size_t n;
 };
 
-static void report_windows(struct report *r, const struct scene *scene, const struct take *take,
-                           double window_s, struct pool *pool)
+static void report_windows(struct report *r, const struct scene *scene,
+                           const struct take *take, double window_s, struct pool *pool)
 {
     for (size_t i = 0; i < take->members; i++) {
         static double value[MAX_SAMPLES];
@@ -197,7 +205,9 @@ static void report_windows(struct report *r, const struct scene *scene, const st
         for (size_t k = 0; pool && k < n; k++)
             pool->value[pool->n++] = value[k];
         double p95 = stats_quantile(value, n, 0.95), max = stats_max(value, n);
-        double goal = window_s >= 60 ? 0.1 : window_s >= 10 ? fmin(1.0, percent * 0.05) : NAN;
+        double goal = window_s >= 60   ? 0.1
+                      : window_s >= 10 ? fmin(1.0, percent * 0.05)
+                                       : NAN;
         /* F + L + B: 2 ms in flight, the longest kernel, one turn of credit */
         double bound = (2e-3 + scene->member[i].kernel_us * 1e-6 + 10e-3) / window_s * 100;
         snprintf(name, sizeof name, "%s: %g %% over %g s", scene->label, percent, window_s);
@@ -209,8 +219,8 @@ static void report_windows(struct report *r, const struct scene *scene, const st
 }
 
 /* Share of kernels among equal programs, each normalised by its own rate alone. */
-static void report_kernels(struct report *r, const struct scene *scene, const struct take *take,
-                           const double *alone_rate)
+static void report_kernels(struct report *r, const struct scene *scene,
+                           const struct take *take, const double *alone_rate)
 {
     double sum = 0;
     for (size_t i = 0; i < take->members; i++)
@@ -222,17 +232,25 @@ static void report_kernels(struct report *r, const struct scene *scene, const st
         double part = take->kernels_per_s[i] / alone_rate[i];
         double got = take->members > 1 ? part / sum * promised : part * 100;
         char name[128], note[128];
-        snprintf(name, sizeof name, "%s: %g %% as kernels", scene->label, scene->member[i].percent);
-        snprintf(note, sizeof note, "got %.2f %%; sum of rates %.1f %% of alone", got, sum * 100);
-        report_add(r, &(struct row){ name, "pp", "error", fabs(got - scene->member[i].percent), NAN,
-                                     NAN, NAN, 1, note });
+        snprintf(name, sizeof name, "%s: %g %% as kernels", scene->label,
+                 scene->member[i].percent);
+        snprintf(note, sizeof note, "got %.2f %%; sum of rates %.1f %% of alone", got,
+                 sum * 100);
+        report_add(r,
+                   &(struct row){ name, "pp", "error", fabs(got - scene->member[i].percent),
+                                  NAN, NAN, NAN, 1, note });
     }
 }
 
 /* Rate of a program with the whole device and the same front. */
-static double rate_alone(struct stage *s, const struct member *m, const struct set *set, int seconds)
+static double rate_alone(struct stage *s, const struct member *m, const struct set *set,
+                         int seconds)
 {
-    static struct { const struct set *set; struct member m; double rate; } known[16];
+    static struct {
+        const struct set *set;
+        struct member m;
+        double rate;
+    } known[16];
     size_t i = 0;
     for (; i < ARRAY_LEN(known) && known[i].set; i++)
         if (known[i].set == set && !strcmp(known[i].m.mode, m->mode) &&
@@ -277,9 +295,10 @@ static int run_set(const struct set *set, const char *only)
         report_kernels(r, scene, &take, alone_rate);
     }
     double p95 = stats_quantile(pool.value, pool.n, 0.95);
-    report_add(r, &(struct row){ "all cases, 10 s windows", "pp", isnan(p95) ? "max" : "p95",
-                                 isnan(p95) ? stats_max(pool.value, pool.n) : p95, NAN, NAN, 1.0,
-                                 pool.n, NULL });
+    report_add(r,
+               &(struct row){ "all cases, 10 s windows", "pp", isnan(p95) ? "max" : "p95",
+                              isnan(p95) ? stats_max(pool.value, pool.n) : p95, NAN, NAN,
+                              1.0, pool.n, NULL });
     stage_close(&stage);
     return report_close(r);
 }

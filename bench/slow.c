@@ -27,9 +27,9 @@
 #include "core/macros.h"
 #include "stats.h"
 
-#define BLOCK_NS (50 * NS_PER_MS)
-#define COPY_BYTES (8u << 20)
-#define MAX_PAIRS 2000
+#define BLOCK_NS      (50 * NS_PER_MS)
+#define COPY_BYTES    (8u << 20)
+#define MAX_PAIRS     2000
 #define MAX_LATENCIES (1 << 20)
 
 struct program {
@@ -45,8 +45,8 @@ struct program {
 static void (*gate_switch)(int on);
 
 struct block {
-    double rate;            /* operations a second */
-    double cpu_ns;          /* CPU time of this thread per operation */
+    double rate;   /* operations a second */
+    double cpu_ns; /* CPU time of this thread per operation */
 };
 
 static double *latency[2];
@@ -62,12 +62,14 @@ static void check(cl_int code, const char *what)
 
 static void open_program(struct program *p)
 {
+    /* clang-format off */
     static const char *source =
         "kernel void spin(global uint *out, uint iters) {\n"
         "    uint x = get_global_id(0);\n"
         "    for (uint i = 0; i < iters; i++) x = (x ^ (x >> 7)) * 1664525u + 1013904223u;\n"
         "    out[get_global_id(0)] = x;\n"
         "}\n";
+    /* clang-format on */
     cl_platform_id platform;
     cl_device_id device;
     cl_int code;
@@ -96,11 +98,12 @@ static void submit(struct program *p)
 {
     size_t local = 1;
     if (!strcmp(p->mode, "copy"))
-        check(clEnqueueCopyBuffer(p->queue, p->from, p->to, 0, 0, COPY_BYTES, 0, NULL, NULL),
-              "clEnqueueCopyBuffer");
+        check(
+            clEnqueueCopyBuffer(p->queue, p->from, p->to, 0, 0, COPY_BYTES, 0, NULL, NULL),
+            "clEnqueueCopyBuffer");
     else
-        check(clEnqueueNDRangeKernel(p->queue, p->kernel, 1, NULL, &p->global, &local, 0, NULL,
-                                     NULL),
+        check(clEnqueueNDRangeKernel(p->queue, p->kernel, 1, NULL, &p->global, &local, 0,
+                                     NULL, NULL),
               "clEnqueueNDRangeKernel");
 }
 
@@ -133,7 +136,10 @@ static struct block run_block(struct program *p, bool on)
                            (thread_cpu_ns() - cpu) / (double)done };
 }
 
-static json_t *number(double value) { return isnan(value) ? json_null() : json_real(value); }
+static json_t *number(double value)
+{
+    return isnan(value) ? json_null() : json_real(value);
+}
 
 static void print_pairs(json_t *out, const char *key, double *value, size_t n)
 {
@@ -149,7 +155,9 @@ int main(int argc, char **argv)
 {
     struct program p = { .mode = "kernel" };
     int pairs = 200;
-    static const struct option options[] = { { "mode", 1, NULL, 'm' }, { "pairs", 1, NULL, 'p' }, { 0 } };
+    static const struct option options[] = { { "mode", 1, NULL, 'm' },
+                                             { "pairs", 1, NULL, 'p' },
+                                             { 0 } };
     for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         if (o == 'm')
             p.mode = optarg;
@@ -175,7 +183,7 @@ int main(int argc, char **argv)
         return 1;
     }
     for (int i = 0; i < 10; i++)
-        run_block(&p, i % 2);       /* warm up both ways */
+        run_block(&p, i % 2); /* warm up both ways */
     latencies[0] = latencies[1] = 0;
 
     static double slow[MAX_PAIRS], noise[MAX_PAIRS], cpu_on[MAX_PAIRS], cpu_off[MAX_PAIRS],
@@ -198,8 +206,10 @@ int main(int argc, char **argv)
     print_pairs(out, "cpu_ns_on", cpu_on, (size_t)pairs);
     print_pairs(out, "cpu_ns_off", cpu_off, (size_t)pairs);
     print_pairs(out, "cpu_ns_more", cpu_more, (size_t)pairs);
-    json_object_set_new(out, "p99_us_on", number(stats_quantile(latency[1], latencies[1], 0.99)));
-    json_object_set_new(out, "p99_us_off", number(stats_quantile(latency[0], latencies[0], 0.99)));
+    json_object_set_new(out, "p99_us_on",
+                        number(stats_quantile(latency[1], latencies[1], 0.99)));
+    json_object_set_new(out, "p99_us_off",
+                        number(stats_quantile(latency[0], latencies[0], 0.99)));
     json_dumpf(out, stdout, JSON_REAL_PRECISION(6));
     putchar('\n');
     json_decref(out);

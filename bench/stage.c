@@ -78,7 +78,8 @@ static void append(const char **argv, size_t *n, const char *const *list)
 pid_t stage_run(struct stage *s, const char *const *options, const char *const *program,
                 const char *out)
 {
-    const char *argv[MAX_ARGS] = { stage_program(s, "sluice"), "--run-dir", s->dir, "run", "-q" };
+    const char *argv[MAX_ARGS] = { stage_program(s, "sluice"), "--run-dir", s->dir, "run",
+                                   "-q" };
     size_t n = 5;
     append(argv, &n, options);
     append(argv, &n, (const char *const[]){ "--", NULL });
@@ -136,7 +137,9 @@ bool stage_reconnect(struct stage *s)
 
 void stage_close_keep(struct stage *s)
 {
-    const char *argv[] = { stage_program(s, "sluice"), "--run-dir", s->dir, "down", "--force", NULL };
+    const char *argv[] = {
+        stage_program(s, "sluice"), "--run-dir", s->dir, "down", "--force", NULL
+    };
     close(s->control);
     stage_wait(stage_spawn(argv, NULL, -1));
 }

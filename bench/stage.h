@@ -13,9 +13,9 @@
 #include "proto/ctl.h"
 
 struct stage {
-    char dir[64];           /* run directory, removed at the end */
-    char bin[256];          /* where this bench is; the programs are in ../bin */
-    int control;            /* the broker's control socket */
+    char dir[64];  /* run directory, removed at the end */
+    char bin[256]; /* where this bench is; the programs are in ../bin */
+    int control;   /* the broker's control socket */
     uint32_t seq;
     pid_t agent;
 };
@@ -37,7 +37,7 @@ pid_t stage_run(struct stage *s, const char *const *options, const char *const *
                 const char *out);
 /* A program without Sluice. */
 pid_t stage_spawn(const char *const *program, const char *out, int cpu);
-int stage_wait(pid_t pid);      /* exit status as a shell says it */
+int stage_wait(pid_t pid); /* exit status as a shell says it */
 
 /* One control request and its answer; returns the answer's code. */
 int stage_call(struct stage *s, struct proto_ctl *m);

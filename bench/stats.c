@@ -58,7 +58,8 @@ void stats_median_interval(const double *values, size_t n, double *low, double *
     *low = *high = NAN;
     if (n < 3)
         return;
-    double *sample = malloc(n * sizeof *sample), *medians = malloc(ROUNDS * sizeof *medians);
+    double *sample = malloc(n * sizeof *sample),
+           *medians = malloc(ROUNDS * sizeof *medians);
     if (sample && medians) {
         uint64_t state = 88172645463325252ull;
         for (int round = 0; round < ROUNDS; round++) {
@@ -121,23 +122,27 @@ struct report *report_open(const char *name, const char *question)
     struct tm utc;
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     r->rows = json_array();
-    r->doc = json_pack("{s:s, s:s, s:s, s:o, s:o}", "name", name, "question", question, "at", when,
-                       "machine", machine(), "rows", r->rows);
+    r->doc = json_pack("{s:s, s:s, s:s, s:o, s:o}", "name", name, "question", question,
+                       "at", when, "machine", machine(), "rows", r->rows);
     printf("\n%s: %s\n", name, question);
     return r;
 }
 
-static json_t *number(double value) { return isnan(value) ? json_null() : json_real(value); }
+static json_t *number(double value)
+{
+    return isnan(value) ? json_null() : json_real(value);
+}
 
 void report_add(struct report *r, const struct row *row)
 {
     bool met = isnan(row->goal) || row->value <= row->goal;
     if (!met)
         r->missed++;
-    json_t *j = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:I}", "name", row->name, "unit",
-                          row->unit, "statistic", row->statistic, "value", number(row->value),
-                          "low", number(row->low), "high", number(row->high), "goal",
-                          number(row->goal), "samples", (json_int_t)row->samples);
+    json_t *j =
+        json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:I}", "name", row->name, "unit",
+                  row->unit, "statistic", row->statistic, "value", number(row->value),
+                  "low", number(row->low), "high", number(row->high), "goal",
+                  number(row->goal), "samples", (json_int_t)row->samples);
     json_object_set_new(j, "met", isnan(row->goal) ? json_null() : json_boolean(met));
     if (row->note)
         json_object_set_new(j, "note", json_string(row->note));

@@ -21,14 +21,14 @@ void stats_median_interval(const double *values, size_t n, double *low, double *
 
 /* A result under one goal. */
 struct row {
-    const char *name;       /* "share 30/70 async, device time, 10 s windows" */
-    const char *unit;       /* "pp", "%", "us" */
-    const char *statistic;  /* "p95", "max", "median" */
+    const char *name;      /* "share 30/70 async, device time, 10 s windows" */
+    const char *unit;      /* "pp", "%", "us" */
+    const char *statistic; /* "p95", "max", "median" */
     double value;
-    double low, high;       /* 95 % interval; NaN where there is none */
-    double goal;            /* NaN: reported, no goal */
+    double low, high; /* 95 % interval; NaN where there is none */
+    double goal;      /* NaN: reported, no goal */
     size_t samples;
-    const char *note;       /* or NULL; what else a reader must know */
+    const char *note; /* or NULL; what else a reader must know */
 };
 
 struct report;

@@ -51,10 +51,11 @@ static int make_executable(const char *dir, struct sl_err *err)
         return 0;
     if (mount(dir, dir, NULL, MS_BIND, NULL) != 0 ||
         mount(NULL, dir, NULL, MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV, NULL) != 0)
-        return sl_fail_sys(err, SL_UNSUPPORTED, errno,
-                           "%s is mounted noexec, programs cannot load the front from there; "
-                           "choose another run directory with SLUICE_RUN_DIR",
-                           dir);
+        return sl_fail_sys(
+            err, SL_UNSUPPORTED, errno,
+            "%s is mounted noexec, programs cannot load the front from there; "
+            "choose another run directory with SLUICE_RUN_DIR",
+            dir);
     return 0;
 }
 

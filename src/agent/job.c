@@ -28,8 +28,10 @@ static void join_command(const json_t *argv, char *out, size_t size)
     size_t i, at = 0;
     const json_t *word;
     out[0] = '\0';
-    json_array_foreach((json_t *)argv, i, word) if (at < size) at += (size_t)snprintf(
-        out + at, size - at, "%s%s", i ? " " : "", json_string_value(word));
+    json_array_foreach((json_t *)argv, i, word)
+        if (at < size)
+            at += (size_t)snprintf(out + at, size - at, "%s%s", i ? " " : "",
+                                   json_string_value(word));
 }
 
 static int check_list(const json_t *job, const char *key, bool required, struct sl_err *err)
@@ -40,8 +42,9 @@ static int check_list(const json_t *job, const char *key, bool required, struct 
         return required ? sl_fail(err, SL_INVALID, "\"%s\" is missing", key) : 0;
     if (!json_is_array(list) || (required && json_array_size(list) == 0))
         return sl_fail(err, SL_INVALID, "\"%s\" must be a list of strings", key);
-    json_array_foreach((json_t *)list, i, word) if (!json_is_string(word)) return sl_fail(
-        err, SL_INVALID, "\"%s\" must be a list of strings", key);
+    json_array_foreach((json_t *)list, i, word)
+        if (!json_is_string(word))
+            return sl_fail(err, SL_INVALID, "\"%s\" must be a list of strings", key);
     return 0;
 }
 

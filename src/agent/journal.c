@@ -211,8 +211,7 @@ int journal_compact(struct journal *j, const json_t *records, struct sl_err *err
     AUTO_BUF struct buf text = { 0 };
     size_t i;
     const json_t *record;
-    json_array_foreach((json_t *)records, i, record)
-    {
+    json_array_foreach((json_t *)records, i, record) {
         int rc = format_record(record, &text, err);
         if (rc < 0)
             return rc;

@@ -142,8 +142,7 @@ static int check_texts(const json_t *job, const char *key, size_t least, struct 
     if (!json_is_array(list) || json_array_size(list) < least)
         return sl_fail(err, SL_INVALID, "\"%s\": a list of at least %zu texts is expected",
                        key, least);
-    json_array_foreach((json_t *)list, i, item)
-    {
+    json_array_foreach((json_t *)list, i, item) {
         if (!json_is_string(item))
             return sl_fail(err, SL_INVALID, "\"%s\": entry %zu is not a text", key, i);
     }

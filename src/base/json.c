@@ -121,8 +121,7 @@ int json_only_keys(const json_t *obj, const char *const *allowed, struct sl_err 
 
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)obj, key, value)
-    {
+    json_object_foreach((json_t *)obj, key, value) {
         size_t i = 0;
         while (i < count && strcmp(key, allowed[i]))
             i++;
@@ -148,13 +147,11 @@ static bool too_deep(const json_t *j, int left)
         return false;
     if (left == 0)
         return true;
-    json_object_foreach((json_t *)j, key, value)
-    {
+    json_object_foreach((json_t *)j, key, value) {
         if (too_deep(value, left - 1))
             return true;
     }
-    json_array_foreach(j, i, value)
-    {
+    json_array_foreach(j, i, value) {
         if (too_deep(value, left - 1))
             return true;
     }

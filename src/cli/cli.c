@@ -56,7 +56,8 @@ static void print_member(struct cli *cli, const json_t *value)
     } else if (json_is_array(value)) {
         size_t i;
         json_t *item;
-        json_array_foreach(value, i, item) print_member(cli, item);
+        json_array_foreach(value, i, item)
+            print_member(cli, item);
     } else if (json_is_object(value)) {
         const char *id = json_string_value(json_object_get(value, "id"));
         const char *name = json_string_value(json_object_get(value, "name"));

@@ -191,8 +191,7 @@ static void print_plan(struct cli *cli, const json_t *plan)
     json_t *value;
     if (json_is_object(lease))
         print_plan(cli, lease);
-    json_object_foreach((json_t *)plan, key, value)
-    {
+    json_object_foreach((json_t *)plan, key, value) {
         char size[32];
         if (json_is_string(value) && json_string_value(value)[0])
             fprintf(cli->out, "%-12s %s\n", key, json_string_value(value));

@@ -350,8 +350,7 @@ static void print_answer(const struct options *o, const json_t *answer)
         json_dumpf(answer, stdout, JSON_COMPACT);
         fputc('\n', stdout);
     } else {
-        json_object_foreach((json_t *)answer, key, value)
-        {
+        json_object_foreach((json_t *)answer, key, value) {
             AUTO_FREE char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
             printf("%-20s %s\n", key, text ? text : "?");
         }

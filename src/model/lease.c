@@ -266,8 +266,7 @@ static int slices_from_json(const json_t *j, struct lease *l, struct sl_err *err
     if (!json_is_array(list) || json_array_size(list) > LEASE_MAX_SLICES)
         return sl_fail(err, SL_INVALID, "\"slices\" is a list of at most %d",
                        LEASE_MAX_SLICES);
-    json_array_foreach((json_t *)list, i, item)
-    {
+    json_array_foreach((json_t *)list, i, item) {
         int rc = slice_from_json(item, &l->slice[i], err);
         if (rc < 0)
             return sl_prefix(err, "slice %zu", i);

@@ -213,8 +213,7 @@ static int add_machine(const char *path, struct device *out, uint32_t max, uint3
     if (!json_is_array(list))
         return sl_fail(err, SL_INVALID, "%s: \"devices\" must be a list", path);
     rc = json_only_keys(root, keys, err);
-    json_array_foreach((json_t *)list, i, item)
-    {
+    json_array_foreach((json_t *)list, i, item) {
         struct device d;
         char slug[48];
         uint32_t n;

@@ -125,8 +125,7 @@ int opencl_parse(const char *text, size_t len, uint64_t mem_total_bytes, struct 
     if (!json_is_array(list))
         return sl_fail(err, SL_PROTOCOL, "sluice-probe printed no list of devices");
     size_t i;
-    json_array_foreach((json_t *)list, i, item)
-    {
+    json_array_foreach((json_t *)list, i, item) {
         if (*count >= max)
             return sl_fail(err, SL_TOO_LARGE, "more than %u devices", max);
         struct device d = { .state = DEVICE_OK, .numa_node = -1 };

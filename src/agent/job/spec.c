@@ -143,8 +143,7 @@ static int get_limits(const json_t *obj, struct job_spec *s, struct sl_err *err)
         return sl_fail(err, SL_INVALID, "rlimits: an object is expected");
     const char *name;
     json_t *pair;
-    json_object_foreach(limits, name, pair)
-    {
+    json_object_foreach(limits, name, pair) {
         struct job_limit limit = { .resource = -1 };
         for (size_t i = 0; i < ARRAY_LEN(resources); i++)
             if (!strcmp(resources[i].name, name))

@@ -397,7 +397,8 @@ static void shim_dies(void **state)
     waitpid(shim, NULL, 0);
     if (geteuid() == 0) { /* without a cgroup nobody knows the orphan (E3) */
         int status;
-        ROW("its orphan is ended", waitpid(child, &status, 0) == child && WIFSIGNALED(status));
+        ROW("its orphan is ended",
+            waitpid(child, &status, 0) == child && WIFSIGNALED(status));
     } else {
         kill(child, SIGKILL);
         waitpid(child, NULL, 0);

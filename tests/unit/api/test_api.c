@@ -302,10 +302,8 @@ static void the_description_agrees_with_the_routes(void **state)
     json_t *info = json_object_get(j, "info");
     assert_non_null(json_object_get(info, "title"));
     assert_non_null(json_object_get(info, "version"));
-    json_object_foreach(json_object_get(j, "paths"), pattern, item)
-    {
-        json_object_foreach(item, method, operation)
-        {
+    json_object_foreach(json_object_get(j, "paths"), pattern, item) {
+        json_object_foreach(item, method, operation) {
             count++;
             ROW(pattern, json_string_length(json_object_get(operation, "operationId")) > 0);
             ROW(pattern, json_string_length(json_object_get(operation, "summary")) > 0);

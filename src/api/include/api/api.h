@@ -42,7 +42,7 @@ struct api_caller {
     gid_t gid;
 };
 
-struct api_request;     /* one HTTP request that waits for its answer */
+struct api_request; /* one HTTP request that waits for its answer */
 
 /* Each request is answered exactly once, now or later, from the loop's thread.
  * json is taken.  Answering a request whose peer went away does nothing. */
@@ -86,7 +86,7 @@ struct api_server;
 struct api_server *api_create(int listen_fd, const struct api_ops *ops, void *ctx,
                               struct sl_err *err);
 int api_fd(const struct api_server *s);
-int api_timeout_ms(const struct api_server *s);   /* -1: none */
+int api_timeout_ms(const struct api_server *s); /* -1: none */
 void api_run(struct api_server *s);
 void api_destroy(struct api_server *s);
 

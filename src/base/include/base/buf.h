@@ -21,7 +21,10 @@ void buf_add(struct buf *b, const char *text);
 void buf_add_bytes(struct buf *b, const void *bytes, size_t len);
 void buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_finish(struct buf *b);
-static inline bool buf_failed(const struct buf *b) { return b->failed; }
+static inline bool buf_failed(const struct buf *b)
+{
+    return b->failed;
+}
 
 /* The text, owned by the caller (free); the buffer is empty afterwards.  NULL
  * if an append failed. */

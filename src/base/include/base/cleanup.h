@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static inline void cleanup_free(void *p) { free(*(void **)p); }
+static inline void cleanup_free(void *p)
+{
+    free(*(void **)p);
+}
 static inline void cleanup_close(int *fd)
 {
     if (*fd >= 0)
@@ -26,7 +29,9 @@ static inline void cleanup_fclose(FILE **f)
 #define AUTO_FCLOSE __attribute__((cleanup(cleanup_fclose)))
 
 /* Hand on: the variable gives up what it held. */
+/* clang-format off */
 #define TAKE_FD(fd)  ({ int taken_ = (fd); (fd) = -1; taken_; })
 #define TAKE_PTR(p)  ({ __typeof__(p) taken_ = (p); (p) = NULL; taken_; })
+/* clang-format on */
 
 #endif

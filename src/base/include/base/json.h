@@ -14,7 +14,10 @@
 
 #include "core/err.h"
 
-static inline void cleanup_json(json_t **j) { json_decref(*j); }
+static inline void cleanup_json(json_t **j)
+{
+    json_decref(*j);
+}
 #define AUTO_JSON __attribute__((cleanup(cleanup_json)))
 
 int json_get_u64(const json_t *obj, const char *key, uint64_t *out, struct sl_err *err);

@@ -8,6 +8,7 @@
 #define BROKER_IDENTITY_H
 
 /*    name          shown as */
+/* clang-format off */
 #define BROKER_IDENTITIES(X)                                                           \
     X(NONE, "none")                 /* not of any lease: refused */                    \
     X(RECORD, "record")             /* pid and start time in the run file (restart) */ \
@@ -19,8 +20,9 @@ enum broker_identity {
 #define X(name, shown) BROKER_IDENTITY_##name,
     BROKER_IDENTITIES(X)
 #undef X
-        BROKER_IDENTITY_COUNT
+    BROKER_IDENTITY_COUNT
 };
+/* clang-format on */
 
 /* "ancestry"; "?" for an unknown number. */
 const char *broker_identity_name(unsigned identity);

@@ -16,6 +16,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 
+/* clang-format off */
 /*        name          wire             HTTP exit who can act */
 #define SL_CODES(X)                                                       \
     X(INTERNAL,    "internal",        500, 1, "us: please report it")     \
@@ -40,18 +41,19 @@ enum sl_code {
 #undef X
     SL_CODE_COUNT
 };
+/* clang-format on */
 
 struct sl_code_row {
-    const char *wire;   /* "no-capacity" */
+    const char *wire; /* "no-capacity" */
     int http_status;
     int exit_status;
-    const char *who;    /* who can act on it */
+    const char *who; /* who can act on it */
 };
 
 struct sl_err {
     enum sl_code code;
-    int sys;            /* errno or the driver's own code; 0 if none */
-    char msg[240];      /* outermost context first: "lease L7: journal: disk full" */
+    int sys;       /* errno or the driver's own code; 0 if none */
+    char msg[240]; /* outermost context first: "lease L7: journal: disk full" */
 };
 
 /* The table's row; unknown codes give the row of SL_INTERNAL. */

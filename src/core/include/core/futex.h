@@ -14,10 +14,13 @@
 
 /* Sleep while *word == expected, at most timeout_ns (UINT64_MAX: for ever).
  * May wake early for any reason: the caller looks again. */
-static inline void futex_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns)
+static inline void futex_wait(_Atomic uint32_t *word, uint32_t expected,
+                              uint64_t timeout_ns)
 {
-    struct timespec ts = { (time_t)(timeout_ns / 1000000000u), (long)(timeout_ns % 1000000000u) };
-    syscall(SYS_futex, word, FUTEX_WAIT, expected, timeout_ns == UINT64_MAX ? NULL : &ts, NULL, 0);
+    struct timespec ts = { (time_t)(timeout_ns / 1000000000u),
+                           (long)(timeout_ns % 1000000000u) };
+    syscall(SYS_futex, word, FUTEX_WAIT, expected, timeout_ns == UINT64_MAX ? NULL : &ts,
+            NULL, 0);
 }
 
 static inline void futex_wake_all(_Atomic uint32_t *word)

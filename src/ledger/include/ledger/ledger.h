@@ -41,7 +41,7 @@ struct ledger *ledger_init(void *memory);
 
 struct ledger_device {
     uint64_t capacity_bytes, reserve_bytes;
-    bool concurrent;            /* turns need not be exclusive */
+    bool concurrent; /* turns need not be exclusive */
 };
 
 /* Add or refresh device `index`. */
@@ -51,7 +51,7 @@ int ledger_set_device(struct ledger *l, uint32_t index, const struct ledger_devi
 struct ledger_lease {
     uint64_t number, epoch;
     enum proto_mode mode;
-    uint32_t priority;          /* 0..100 */
+    uint32_t priority; /* 0..100 */
     uint64_t max_kernel_ns;
     uint32_t slice_count;
     struct proto_slice slice[PROTO_MAX_SLOTS];
@@ -128,8 +128,10 @@ uint32_t ledger_take_wake(struct ledger *l);
 
 /* Fill one STAT answer from the first record at or after `cursor`; sets
  * m->cursor and m->more.  -SL_NOT_FOUND when there is none. */
-int ledger_stat_device(struct ledger *l, uint64_t cursor, struct proto_ctl *m, uint64_t now_ns);
-int ledger_stat_lease(struct ledger *l, uint64_t cursor, struct proto_ctl *m, uint64_t now_ns);
+int ledger_stat_device(struct ledger *l, uint64_t cursor, struct proto_ctl *m,
+                       uint64_t now_ns);
+int ledger_stat_lease(struct ledger *l, uint64_t cursor, struct proto_ctl *m,
+                      uint64_t now_ns);
 
 /* Lease number of a client; 0 if the index is free. */
 uint64_t ledger_client_lease(const struct ledger *l, uint32_t client);

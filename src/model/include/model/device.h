@@ -13,13 +13,13 @@
 
 #include "core/err.h"
 
-#define UNKNOWN_U64 UINT64_MAX
+#define UNKNOWN_U64    UINT64_MAX
 #define DEVICE_ID_SIZE 64
 
 enum device_state {
     DEVICE_OK,
-    DEVICE_HELD,        /* another broker of this machine holds it */
-    DEVICE_FAILED,      /* the driver or the probe failed; `why` says how */
+    DEVICE_HELD,   /* another broker of this machine holds it */
+    DEVICE_FAILED, /* the driver or the probe failed; `why` says how */
 };
 
 /* How well a slice is held, per dimension. */
@@ -30,32 +30,32 @@ struct grades {
 };
 
 struct device {
-    char id[DEVICE_ID_SIZE];        /* stable: "pocl-5f0c21aa-0", "emu-a100-80g-3" */
-    uint32_t index;                 /* on this node, in probing order */
-    char backend[16];               /* "opencl", "emulated" */
+    char id[DEVICE_ID_SIZE]; /* stable: "pocl-5f0c21aa-0", "emu-a100-80g-3" */
+    uint32_t index;          /* on this node, in probing order */
+    char backend[16];        /* "opencl", "emulated" */
     bool emulated;
     enum device_state state;
-    char why[128];                  /* for HELD and FAILED */
+    char why[128]; /* for HELD and FAILED */
     char vendor[64], model[128], arch[32];
-    char platform[64], driver[64];  /* as the API names them: what a front matches */
-    uint32_t ordinal;               /* among devices alike in platform, model, driver */
-    bool unified;                   /* host memory is device memory */
-    uint64_t memory_bytes;          /* what the driver reports in a clean environment */
-    char memory_source[48];         /* "clGetDeviceInfo", "recorded", "MemTotal" */
-    uint64_t reserve_bytes;         /* never lent */
-    uint64_t max_alloc_bytes;       /* largest single allocation the driver takes */
+    char platform[64], driver[64]; /* as the API names them: what a front matches */
+    uint32_t ordinal;              /* among devices alike in platform, model, driver */
+    bool unified;                  /* host memory is device memory */
+    uint64_t memory_bytes;         /* what the driver reports in a clean environment */
+    char memory_source[48];        /* "clGetDeviceInfo", "recorded", "MemTotal" */
+    uint64_t reserve_bytes;        /* never lent */
+    uint64_t max_alloc_bytes;      /* largest single allocation the driver takes */
     uint32_t compute_units, clock_mhz;
-    int32_t numa_node;              /* -1: unknown */
-    char pci[16];                   /* "0000:3b:00.0"; empty: none or unknown */
-    bool concurrent;                /* turns need not be exclusive */
-    bool share_tenants;             /* the operator waived the one-tenant rule */
-    struct grades grades;           /* the best this device offers here */
+    int32_t numa_node;    /* -1: unknown */
+    char pci[16];         /* "0000:3b:00.0"; empty: none or unknown */
+    bool concurrent;      /* turns need not be exclusive */
+    bool share_tenants;   /* the operator waived the one-tenant rule */
+    struct grades grades; /* the best this device offers here */
 
     /* observed */
     uint64_t lent_bytes, used_bytes;
-    uint32_t lent_permille;         /* sum of requests */
+    uint32_t lent_permille; /* sum of requests */
     uint32_t lease_count;
-    int32_t holder_pid;             /* DEVICE_HELD */
+    int32_t holder_pid; /* DEVICE_HELD */
     uint32_t holder_uid;
 };
 

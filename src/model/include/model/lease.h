@@ -16,41 +16,41 @@
 #include "core/err.h"
 #include "model/device.h"
 
-#define LEASE_NAME_SIZE 64
+#define LEASE_NAME_SIZE  64
 #define LEASE_MAX_SLICES 8
 
-#define LEASE_STATES(X)                                                         \
-    X(PENDING,  "pending")   /* waits for room */                               \
-    X(ACTIVE,   "active")    /* granted */                                      \
-    X(DRAINING, "draining")  /* asked to end; something of it still lives */    \
-    X(RELEASED, "released")  /* gone; kept for -a */
+#define LEASE_STATES(X)                                                     \
+    X(PENDING, "pending")   /* waits for room */                            \
+    X(ACTIVE, "active")     /* granted */                                   \
+    X(DRAINING, "draining") /* asked to end; something of it still lives */ \
+    X(RELEASED, "released") /* gone; kept for -a */
 
 enum lease_state {
 #define X(name, text) LEASE_##name,
     LEASE_STATES(X)
 #undef X
-    LEASE_STATE_COUNT
+        LEASE_STATE_COUNT
 };
 
-enum lease_mode { LEASE_HARD, LEASE_BURST, LEASE_BESTEFFORT };  /* = enum proto_mode */
+enum lease_mode { LEASE_HARD, LEASE_BURST, LEASE_BESTEFFORT }; /* = enum proto_mode */
 
 /* What a caller asks. */
 struct lease_request {
-    char name[LEASE_NAME_SIZE];         /* empty: the id is the name */
-    uint64_t mem_request_bytes;         /* 0: the whole device */
-    uint64_t mem_limit_bytes;           /* 0: = request */
-    uint32_t compute_request_permille;  /* default 1000 */
+    char name[LEASE_NAME_SIZE];        /* empty: the id is the name */
+    uint64_t mem_request_bytes;        /* 0: the whole device */
+    uint64_t mem_limit_bytes;          /* 0: = request */
+    uint32_t compute_request_permille; /* default 1000 */
     uint32_t compute_limit_permille;
     enum lease_mode mode;
-    uint32_t priority;                  /* 0..100, default 50 */
-    uint32_t slice_count;               /* devices wanted, default 1 */
-    char device[DEVICE_ID_SIZE];        /* id, index or model; empty: any */
+    uint32_t priority;           /* 0..100, default 50 */
+    uint32_t slice_count;        /* devices wanted, default 1 */
+    char device[DEVICE_ID_SIZE]; /* id, index or model; empty: any */
     bool fail_closed;
-    uint64_t time_ms;                   /* longest life; 0: no bound */
-    uint64_t wait_ms;                   /* for room; 0: not, UNKNOWN_U64: for ever */
-    uint64_t max_kernel_ms;             /* 0: 10 s */
-    uint32_t cpu_milli;                 /* host CPU; 0: no bound */
-    uint64_t host_mem_bytes;            /* host memory; 0: no bound */
+    uint64_t time_ms;        /* longest life; 0: no bound */
+    uint64_t wait_ms;        /* for room; 0: not, UNKNOWN_U64: for ever */
+    uint64_t max_kernel_ms;  /* 0: 10 s */
+    uint32_t cpu_milli;      /* host CPU; 0: no bound */
+    uint64_t host_mem_bytes; /* host memory; 0: no bound */
 };
 
 struct lease_slice {
@@ -60,9 +60,9 @@ struct lease_slice {
     uint32_t compute_request_permille, compute_limit_permille;
 
     /* observed; UNKNOWN_U64 / -1 while nobody knows */
-    uint64_t mem_used_bytes;            /* committed + reserved */
-    uint64_t mem_over_bytes;            /* above the limit after a shrink */
-    int32_t achieved_permille_10s;      /* device time held over the last 10 s */
+    uint64_t mem_used_bytes;       /* committed + reserved */
+    uint64_t mem_over_bytes;       /* above the limit after a shrink */
+    int32_t achieved_permille_10s; /* device time held over the last 10 s */
     uint64_t held_ns, turns, wait_ns, overrun_ns, kernels, copies, ungated, refused;
     bool holds, waits, late, stuck;
 };
@@ -70,7 +70,7 @@ struct lease_slice {
 struct lease {
     uint64_t number, epoch;
     char name[LEASE_NAME_SIZE];
-    char tenant[32];                    /* "uid:1000" */
+    char tenant[32]; /* "uid:1000" */
     uint32_t uid;
     enum lease_state state;
     enum lease_mode mode;
@@ -79,21 +79,21 @@ struct lease {
     uint32_t slice_count;
     struct lease_slice slice[LEASE_MAX_SLICES];
     struct grades grades;
-    char placement[24];                 /* how the front got in: "mount", "environment" */
+    char placement[24]; /* how the front got in: "mount", "environment" */
     uint64_t time_ms, max_kernel_ms;
     uint32_t cpu_milli;
     uint64_t host_mem_bytes;
-    char host_limits[64];               /* who holds cpu and host memory, or why nobody */
-    uint64_t granularity_ns;            /* turn period that the share implies */
-    uint64_t created_ms, granted_ms, released_ms;   /* 0: not yet */
-    char why[200];                      /* pending or released: the cause */
-    int32_t shim_pid;                   /* 0: none yet */
+    char host_limits[64];    /* who holds cpu and host memory, or why nobody */
+    uint64_t granularity_ns; /* turn period that the share implies */
+    uint64_t created_ms, granted_ms, released_ms; /* 0: not yet */
+    char why[200];                                /* pending or released: the cause */
+    int32_t shim_pid;                             /* 0: none yet */
     uint64_t shim_start_ticks;
     uint64_t cgroup_id;
     bool exited;
-    int32_t exit_status;                /* as a shell says it: 0..255; with exited */
-    char command[160];                  /* for people: program and arguments, cut */
-    uint32_t clients, suspects;         /* processes that said hello */
+    int32_t exit_status;        /* as a shell says it: 0..255; with exited */
+    char command[160];          /* for people: program and arguments, cut */
+    uint32_t clients, suspects; /* processes that said hello */
 };
 
 const char *lease_state_name(enum lease_state s);

@@ -13,7 +13,7 @@
 
 struct proc_id {
     pid_t pid;
-    uint64_t start_ticks;       /* field 22 of /proc/PID/stat */
+    uint64_t start_ticks; /* field 22 of /proc/PID/stat */
 };
 
 /* -SL_NOT_FOUND when there is no such process. */

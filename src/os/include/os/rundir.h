@@ -9,7 +9,7 @@
 
 #include "core/err.h"
 
-#define RUNDIR_SIZE 80          /* so that every socket path in it fits 108 bytes */
+#define RUNDIR_SIZE 80 /* so that every socket path in it fits 108 bytes */
 
 struct rundir {
     char path[RUNDIR_SIZE];

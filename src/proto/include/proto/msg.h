@@ -21,9 +21,10 @@
 enum proto_mode { PROTO_HARD = 0, PROTO_BURST = 1, PROTO_BESTEFFORT = 2 };
 
 /* Flags of a lease, in the page and in control messages. */
-#define PROTO_LEASE_FAIL_CLOSED 1u  /* refuse ungated use found after start-up */
-#define PROTO_LEASE_EMULATED    2u  /* no real device behind it: show none */
+#define PROTO_LEASE_FAIL_CLOSED 1u /* refuse ungated use found after start-up */
+#define PROTO_LEASE_EMULATED    2u /* no real device behind it: show none */
 
+/* clang-format off */
 /*   name      direction        answered by */
 #define PROTO_KINDS(X)                                                            \
     X(HELLO)    /* front->broker  WELCOME, or REFUSED and the socket closes */    \
@@ -46,30 +47,31 @@ enum proto_kind {
 #undef X
     PROTO_KIND_COUNT
 };
+/* clang-format on */
 
 struct proto_msg {
-    uint16_t version;       /* PROTO_VERSION */
-    uint16_t kind;          /* enum proto_kind */
+    uint16_t version; /* PROTO_VERSION */
+    uint16_t kind;    /* enum proto_kind */
     uint32_t seq;
-    uint32_t device;        /* slot index */
-    int32_t code;           /* answers: 0 or -SL_* */
+    uint32_t device; /* slot index */
+    int32_t code;    /* answers: 0 or -SL_* */
     union {
-        struct {            /* HELLO */
-            uint32_t resume;            /* 1: had a WELCOME before (broker restarted) */
-            uint32_t slot_count;        /* with resume: declared bytes per slot follow */
+        struct {                 /* HELLO */
+            uint32_t resume;     /* 1: had a WELCOME before (broker restarted) */
+            uint32_t slot_count; /* with resume: declared bytes per slot follow */
             /* What the broker had been told when the connection broke.  Where its
              * record differs, messages were sent and not read: the difference is
              * taken as FREE, or as RESERVE and COMMIT within the limit, and logged.
              * What changed since follows as messages of that kind. */
             uint64_t declared_bytes[PROTO_MAX_SLOTS];
         } hello;
-        struct {            /* RESERVE, RESERVED, COMMIT, ABORT, FREE */
+        struct { /* RESERVE, RESERVED, COMMIT, ABORT, FREE */
             uint64_t bytes;
-            uint64_t reservation;       /* COMMIT, ABORT: from RESERVED */
-            uint64_t free_bytes;        /* REFUSED: what would have been granted */
+            uint64_t reservation; /* COMMIT, ABORT: from RESERVED */
+            uint64_t free_bytes;  /* REFUSED: what would have been granted */
         } mem;
-        struct {            /* RELEASE */
-            uint32_t more;              /* the process has or expects more work */
+        struct {           /* RELEASE */
+            uint32_t more; /* the process has or expects more work */
         } turn;
         uint64_t pad[12];
     };

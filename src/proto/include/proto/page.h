@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PROTO_MAX_SLOTS 8           /* devices of one lease on one node */
+#define PROTO_MAX_SLOTS  8           /* devices of one lease on one node */
 #define PROTO_PAGE_MAGIC 0x534c5047u /* "SLPG" */
 
 /*
@@ -33,56 +33,56 @@
  *           HELD|n   -> NONE       only for a late holder; completions that
  *                                  arrive afterwards find NONE and leave it
  */
-#define SLOT_NONE 0u
-#define SLOT_HELD 0x80000000u
-#define SLOT_FLIGHT(state) ((state) & 0x7fffffffu)
+#define SLOT_NONE          0u
+#define SLOT_HELD          0x80000000u
+#define SLOT_FLIGHT(state) ((state)&0x7fffffffu)
 
-#define SLOT_OPEN UINT64_MAX        /* deadline of a turn nobody else wants */
+#define SLOT_OPEN UINT64_MAX /* deadline of a turn nobody else wants */
 
 struct proto_slot {
     /* written by both, CAS only; also the futex that threads wait on for a turn */
     _Alignas(64) _Atomic uint32_t state;
 
     /* written by the broker */
-    _Atomic uint32_t contended;         /* another lease waits for this device */
-    _Atomic uint64_t deadline_ns;       /* submit no more after it; SLOT_OPEN when alone */
-    _Atomic uint64_t flight_bound_ns;   /* at most this much predicted work in flight */
-    _Atomic uint32_t flight_bound_items;/* or this many batches, whichever allows more */
-    _Atomic uint32_t grants;            /* counts turns: a batch of an older turn is not of this one */
+    _Atomic uint32_t contended;          /* another lease waits for this device */
+    _Atomic uint64_t deadline_ns;        /* submit no more after it; SLOT_OPEN when alone */
+    _Atomic uint64_t flight_bound_ns;    /* at most this much predicted work in flight */
+    _Atomic uint32_t flight_bound_items; /* or this many batches, whichever allows more */
+    _Atomic uint32_t grants; /* counts turns: a batch of an older turn is not of this one */
     _Atomic uint32_t request_permille;
     _Atomic uint32_t limit_permille;
-    _Atomic uint64_t mem_limit_bytes;   /* of the lease on this device */
-    _Atomic uint64_t mem_used_bytes;    /* committed + reserved, of the lease */
+    _Atomic uint64_t mem_limit_bytes; /* of the lease on this device */
+    _Atomic uint64_t mem_used_bytes;  /* committed + reserved, of the lease */
 
     /* written by the front */
-    _Alignas(64) _Atomic uint64_t submitted;    /* commands; grows with every submit */
-    _Atomic uint64_t completed;                 /* commands known to be complete */
-    _Atomic uint64_t idle_since_ns;             /* last time flight fell to 0 */
-    _Atomic uint64_t predicted_end_ns;          /* of what is in flight now */
-    _Atomic uint32_t waiting;                   /* threads blocked for a turn */
-    _Atomic uint32_t ungated;                   /* calls that went past the gate */
-    _Atomic uint64_t kernels;                   /* kernel launches submitted */
-    _Atomic uint64_t copies;                    /* other commands submitted */
-    _Atomic uint64_t longest_ns;                /* longest command seen */
+    _Alignas(64) _Atomic uint64_t submitted; /* commands; grows with every submit */
+    _Atomic uint64_t completed;              /* commands known to be complete */
+    _Atomic uint64_t idle_since_ns;          /* last time flight fell to 0 */
+    _Atomic uint64_t predicted_end_ns;       /* of what is in flight now */
+    _Atomic uint32_t waiting;                /* threads blocked for a turn */
+    _Atomic uint32_t ungated;                /* calls that went past the gate */
+    _Atomic uint64_t kernels;                /* kernel launches submitted */
+    _Atomic uint64_t copies;                 /* other commands submitted */
+    _Atomic uint64_t longest_ns;             /* longest command seen */
 
     /* written once by the broker, before WELCOME: which real device this is */
     _Alignas(64) char platform[64];
     char name[128];
     char driver[64];
-    uint32_t ordinal;                   /* among devices alike in all three */
-    uint32_t mode;                      /* enum proto_mode */
+    uint32_t ordinal; /* among devices alike in all three */
+    uint32_t mode;    /* enum proto_mode */
 };
 
 struct proto_page {
     uint32_t magic;
     uint32_t version;
     uint32_t slot_count;
-    uint32_t flags;                     /* PROTO_LEASE_* */
-    uint64_t lease;                     /* number; shown as "L7" */
+    uint32_t flags; /* PROTO_LEASE_* */
+    uint64_t lease; /* number; shown as "L7" */
     uint64_t epoch;
-    _Atomic uint32_t bell;              /* futex; broker adds 1 at any change of any slot,
+    _Atomic uint32_t bell;         /* futex; broker adds 1 at any change of any slot,
                                          * the front to wake its own thread: atomic adds */
-    _Atomic uint32_t limits_epoch;      /* broker adds 1 when a limit changed */
+    _Atomic uint32_t limits_epoch; /* broker adds 1 when a limit changed */
     struct proto_slot slot[PROTO_MAX_SLOTS];
 };
 

@@ -1,5 +1,5 @@
 /* Takes commands through the gate: those that can run now, and those behind unset user
- * events. */
+ * events or issued inside callbacks. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -324,13 +324,16 @@ bool submit_begin(struct submit *s, struct submit_cost cost, cl_bool blocking,
         return ocl_may_pass();
     s->own = NULL;
     s->long_list = NULL;
-    if (__builtin_expect(event_depends(q, count, list), 0)) {
+    /* On the driver's own thread nothing waits, so what is not held could not be stopped
+     * either: a program that launches from callbacks would have the whole device. */
+    bool depends = event_depends(q, count, list);
+    if (__builtin_expect(depends || submit_in_callback, 0)) {
         if (hold(s, cost, count, list)) {
             if (!event)
                 s->event = &s->own;
             return true;
         }
-        if (!blocking)
+        if (depends && !blocking)
             return ocl_may_pass();
     }
     s->batch = __builtin_expect(submit_in_callback, 0)

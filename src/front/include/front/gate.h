@@ -20,7 +20,8 @@
  *
  * On an out-of-order queue the event to sense is that of a marker enqueued
  * after the command.  An unsensed command that fails needs nothing.  In a
- * callback of the driver use gate_enter_nowait() instead.
+ * callback of the driver use gate_defer(), or gate_enter_nowait() where a
+ * command cannot be held back.
  *
  * All functions may be called from any thread, several threads may submit to
  * one queue at once; nothing allocates, spins, prints or exits.  In a forked

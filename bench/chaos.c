@@ -43,8 +43,6 @@ struct chaos {
 };
 
 enum target { PROGRAM, SHIM, RUN, AGENT, BROKER, TARGETS };
-static const char *const target_name[TARGETS] = { "program", "shim", "sluice run", "agent",
-                                                  "broker" };
 
 /* GET of the API; NULL while no agent answers. */
 static json_t *ask(struct chaos *c, const char *path)

@@ -39,12 +39,22 @@ struct scene {
     struct member member[MAX_LEASES];
 };
 
-/* clang-format off */
-#define ASYNC(share)  { share, "async", 1000, 0 }
-#define WAIT(share)   { share, "wait", 1000, 200 }
-#define GAP(share)    { share, "gap", 300, 500 }
-#define QUEUES(share) { share, "queues", 1000, 0 }
-/* clang-format on */
+#define ASYNC(share)            \
+    {                           \
+        share, "async", 1000, 0 \
+    }
+#define WAIT(share)              \
+    {                            \
+        share, "wait", 1000, 200 \
+    }
+#define GAP(share)             \
+    {                          \
+        share, "gap", 300, 500 \
+    }
+#define QUEUES(share)            \
+    {                            \
+        share, "queues", 1000, 0 \
+    }
 
 static const struct scene pinned[] = {
     { "50/50 async", { ASYNC(50), ASYNC(50) } },
@@ -299,6 +309,7 @@ static int run_set(const struct set *set, const char *only)
                &(struct row){ "all cases, 10 s windows", "pp", isnan(p95) ? "max" : "p95",
                               isnan(p95) ? stats_max(pool.value, pool.n) : p95, NAN, NAN,
                               1.0, pool.n, NULL });
+    report_picture(r, "over 10 s", "error in percentage points");
     stage_close(&stage);
     return report_close(r);
 }

@@ -36,6 +36,12 @@ struct report;
 /* `name` is the row's name on the command line; starts bench/out/NAME.json. */
 struct report *report_open(const char *name, const char *question);
 void report_add(struct report *r, const struct row *row);
+/*
+ * A picture of the rows whose statistic is one of "p95", "max", "median" and whose name contains
+ * `only`: one dot a row, the goal as a tick, into bench/out/NAME.svg.
+ */
+void report_picture(struct report *r, const char *only, const char *axis);
+
 /* Prints the table, writes the JSON with the machine's description.  Returns 0, or 1
  * where a goal was missed. */
 int report_close(struct report *r);

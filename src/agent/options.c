@@ -96,6 +96,14 @@ static int set_overcommit(struct agent_options *o, const char *value, struct sl_
     return 0;
 }
 
+static int set_turn(struct agent_options *o, const char *value, struct sl_err *err)
+{
+    int rc = units_parse_duration(value, &o->turn_ms, err);
+    if (rc == 0 && (o->turn_ms < 1 || o->turn_ms > 1000))
+        return sl_fail(err, SL_INVALID, "--turn \"%s\": from 1ms to 1s", value);
+    return rc;
+}
+
 static int set_idle_exit(struct agent_options *o, const char *value, struct sl_err *err)
 {
     return units_parse_duration(value, &o->idle_exit_ms, err);
@@ -145,6 +153,7 @@ static const struct row rows[] = {
     { "reserve", "SIZE|N%", "memory of each real device that is never lent", set_reserve },
     { "mem-overcommit", "R", "memory limits may reach R times a device (1)",
       set_overcommit },
+    { "turn", "TIME", "device time of one turn of the smallest lease (10ms)", set_turn },
     { "probe-env", "NAME", "a variable that the probe of drivers may see; may be repeated",
       set_probe_env },
     { "probe-timeout", "TIME", "how long drivers may take to answer (20s)",

@@ -21,6 +21,7 @@ int restate_device(struct agent *a, struct device *d, struct sl_err *err)
                      (d->concurrent ? PROTO_DEVICE_CONCURRENT : 0);
     m.device.capacity_bytes = d->memory_bytes;
     m.device.reserve_bytes = d->reserve_bytes;
+    m.device.turn_ns = a->o.turn_ms * NS_PER_MS;
     m.device.ordinal = d->ordinal;
     snprintf(m.device.id, sizeof m.device.id, "%s", d->id);
     snprintf(m.device.platform, sizeof m.device.platform, "%s", d->platform);

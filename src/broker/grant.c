@@ -95,6 +95,7 @@ int device_set(struct broker *b, struct proto_ctl *m, uint64_t now_ns)
 
     struct ledger_device to = { .capacity_bytes = m->device.capacity_bytes,
                                 .reserve_bytes = m->device.reserve_bytes,
+                                .turn_ns = m->device.turn_ns,
                                 .concurrent = m->device.flags & PROTO_DEVICE_CONCURRENT };
     rc = ledger_set_device(b->ledger, m->device.index, &to, now_ns);
     if (rc) {

@@ -77,6 +77,10 @@ static void build_argv(const char **argv, const char *program, const struct rund
         argv[n++] = "--mem-overcommit";
         argv[n++] = o->mem_overcommit;
     }
+    if (o->turn) {
+        argv[n++] = "--turn";
+        argv[n++] = o->turn;
+    }
     if (o->reserve) {
         argv[n++] = "--reserve";
         argv[n++] = o->reserve;

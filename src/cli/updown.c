@@ -26,7 +26,7 @@ static void say_running(struct cli *cli, const struct cli_args *args)
     else
         cli_note(cli, "an agent runs already in %s", cli->rundir.path);
     static const char *const fixed[] = { "emulate", "share-tenants", "mem-overcommit",
-                                         "reserve" };
+                                         "reserve", "turn" };
     for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
         if (cli_has(args, fixed[i]))
             cli_note(cli, "--%s has no effect on it; sluice down first", fixed[i]);
@@ -59,6 +59,7 @@ int cmd_up(struct cli *cli, const struct cli_args *args)
         .share_tenants = cli_has(args, "share-tenants"),
         .emulate = cli_value(args, "emulate"),
         .mem_overcommit = cli_value(args, "mem-overcommit"),
+        .turn = cli_value(args, "turn"),
         .reserve = cli_value(args, "reserve"),
     };
     struct sl_err err = { 0 };

@@ -15,14 +15,15 @@
 #define MAX_DEBT    ((int64_t)1000000000000000000) /* 11 days of device time */
 #define VT_WRAP     (1ull << 62)
 
-uint64_t account_base_turn(uint32_t weight)
+uint64_t account_base_turn(const struct device *d, uint32_t weight)
 {
-    return min_u64(TURN_NS, SHARE_WINDOW_NS / 40 * weight / 1000);
+    return min_u64(d->turn_ns, SHARE_WINDOW_NS / 40 * weight / 1000);
 }
 
 static uint64_t own_turn(const struct share *s)
 {
-    return share_is_besteffort(s) ? TURN_NS : account_base_turn(share_weight(s));
+    return share_is_besteffort(s) ? s->device->turn_ns
+                                  : account_base_turn(s->device, share_weight(s));
 }
 
 void account_advance(struct device *d, uint64_t now_ns)

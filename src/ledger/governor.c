@@ -111,7 +111,8 @@ static bool is_on_promise(const struct share *s, const struct contest *c)
 
 static uint64_t base_turn(const struct share *s, const struct contest *c)
 {
-    return share_is_besteffort(s) ? TURN_NS : account_base_turn(c->weight);
+    return share_is_besteffort(s) ? s->device->turn_ns
+                                  : account_base_turn(s->device, c->weight);
 }
 
 /* Nobody else wants it: open, or until the balance of one with a limit runs out. */
@@ -119,7 +120,8 @@ static uint64_t alone_deadline(const struct share *s)
 {
     if (!share_is_capped(s))
         return SLOT_OPEN;
-    uint64_t turn = share_is_besteffort(s) ? TURN_NS : account_base_turn(share_weight(s));
+    uint64_t turn = share_is_besteffort(s) ? s->device->turn_ns
+                                      : account_base_turn(s->device, share_weight(s));
     uint64_t rest = 0;
     if (s->limit_balance > 0)
         rest = (uint64_t)s->limit_balance / (1000 - s->limit);

@@ -183,6 +183,7 @@ struct device {
     bool present, concurrent;
     bool dirty;  /* something changed since the last run */
     bool gap;    /* nobody holds it although somebody could */
+    uint64_t turn_ns; /* base turn */
     bool shrunk; /* a smaller capacity or recovered records left it too full */
     uint64_t capacity_bytes, reserve_bytes;
     uint64_t used_bytes;     /* committed + reserved of all shares */
@@ -259,8 +260,8 @@ static inline bool share_is_late(const struct share *s)
     return !list_empty(&s->late);
 }
 
-/* The turn of the smallest of several leases, were it of this weight. */
-uint64_t account_base_turn(uint32_t weight);
+/* The turn on this device of the smallest of several leases, were it of this weight. */
+uint64_t account_base_turn(const struct device *d, uint32_t weight);
 /* Bring a device's deliverable clock to now. */
 void account_advance(struct device *d, uint64_t now_ns);
 /* Charge a share and pay its income up to now. */

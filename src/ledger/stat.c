@@ -99,7 +99,7 @@ static uint64_t granularity_ns(const struct share *s, const struct proto_slice_s
 {
     uint32_t weight = share_weight(s);
     uint64_t turn =
-        max_u64(account_base_turn(weight), min_u64(stat->longest_ns, MAX_KERNEL_NS));
+        max_u64(account_base_turn(s->device, weight), min_u64(stat->longest_ns, MAX_KERNEL_NS));
     return turn * 1000 / weight;
 }
 

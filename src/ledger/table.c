@@ -100,6 +100,7 @@ int ledger_set_device(struct ledger *l, uint32_t index, const struct ledger_devi
     }
     d->capacity_bytes = have->capacity_bytes;
     d->reserve_bytes = have->reserve_bytes;
+    d->turn_ns = have->turn_ns ? have->turn_ns : TURN_NS;
     d->concurrent = have->concurrent;
     d->shrunk = d->used_bytes > d->capacity_bytes - d->reserve_bytes;
     d->dirty = true;

@@ -20,6 +20,7 @@ struct start_options {
     bool share_tenants;         /* waive the one-tenant rule */
     const char *emulate;        /* "a100-80g:8" or a file; NULL: real devices */
     const char *mem_overcommit; /* "1.2"; NULL: none */
+    const char *turn;           /* "20ms": base turn; NULL: the default */
     const char *reserve;        /* memory never lent, "2GiB" or "25%"; NULL: by model */
 };
 

@@ -41,7 +41,8 @@ struct ledger *ledger_init(void *memory);
 
 struct ledger_device {
     uint64_t capacity_bytes, reserve_bytes;
-    bool concurrent; /* turns need not be exclusive */
+    bool concurrent;  /* turns need not be exclusive */
+    uint64_t turn_ns; /* base turn; 0: 10 ms */
 };
 
 /* Add or refresh device `index`. */

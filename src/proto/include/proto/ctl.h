@@ -24,26 +24,24 @@
 #define PROTO_DEVICE_CONCURRENT 4u /* turns need not be exclusive */
 #define PROTO_DEVICE_HELD       8u /* answer: another broker on this machine holds it */
 
-/* clang-format off */
-#define PROTO_CTL_KINDS(X)                                                          \
-    X(DEVICE)   /* add or refresh a device; the broker takes its machine-wide lock */ \
-    X(LEASE)    /* grant, resize or re-state a lease; answered with over_bytes */   \
-    X(ANCHOR)   /* how processes of a lease are recognised: shim and cgroup */      \
-    X(DROP)     /* end a lease; its clients lose turns and growth at once */        \
-    X(STAT_DEVICE) /* one record: the device with index >= cursor */                \
-    X(STAT_LEASE)  /* one record: the lease with number >= cursor */                \
-    X(STAT_CLIENT) /* one record: the client with table index >= cursor */          \
-    X(INFO)     /* the broker itself */                                             \
-    X(QUIT)     /* end; refused with -SL_CONFLICT while clients live, unless forced */
+#define PROTO_CTL_KINDS(X)                                                               \
+    X(DEVICE)      /* add or refresh a device; the broker takes its machine-wide lock */ \
+    X(LEASE)       /* grant, resize or re-state a lease; answered with over_bytes */     \
+    X(ANCHOR)      /* how processes of a lease are recognised: shim and cgroup */        \
+    X(DROP)        /* end a lease; its clients lose turns and growth at once */          \
+    X(STAT_DEVICE) /* one record: the device with index >= cursor */                     \
+    X(STAT_LEASE)  /* one record: the lease with number >= cursor */                     \
+    X(STAT_CLIENT) /* one record: the client with table index >= cursor */               \
+    X(INFO)        /* the broker itself */                                               \
+    X(QUIT)        /* end; refused with -SL_CONFLICT while clients live, unless forced */
 
 enum proto_ctl_kind {
     PROTO_CTL_NONE = 0,
 #define X(name) PROTO_CTL_##name,
     PROTO_CTL_KINDS(X)
 #undef X
-    PROTO_CTL_KIND_COUNT
+        PROTO_CTL_KIND_COUNT
 };
-/* clang-format on */
 
 /* One slice of a lease: bytes and time of one device. */
 struct proto_slice {
@@ -84,7 +82,8 @@ struct proto_ctl {
         struct { /* DEVICE */
             uint32_t index, flags;
             uint64_t capacity_bytes, reserve_bytes;
-            char id[64]; /* stable id: "pocl-1a2b3c4d" */
+            uint64_t turn_ns; /* base turn; 0: 10 ms */
+            char id[64];      /* stable id: "pocl-1a2b3c4d" */
             char platform[64], name[128], driver[64];
             uint32_t ordinal;
             int32_t holder_pid; /* answer with PROTO_DEVICE_HELD */

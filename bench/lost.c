@@ -4,10 +4,14 @@
  * Two equal programs at 50/50 under turns against one alone with the same front, interleaved
  * A B A B; lost = 1 - (sum of their rates / the rate alone).  Beside it, two
  * programs without any gate: they fill each other's gaps and can pass 100 %.
+ *
+ *   bench-lost          at the default turn
+ *   bench-lost turns    against the length of a turn, as a picture
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/clock.h"
@@ -45,8 +49,40 @@ static void add(struct report *r, const char *name, double *value, size_t n, dou
                                  goal, n, note });
 }
 
-int main(void)
+static int against_turn(bool quick)
 {
+    static const char *const turns[] = { "2ms", "5ms", "10ms", "20ms", "50ms" };
+    size_t rounds = quick ? 2 : 6;
+    double seconds = quick ? 3 : 5;
+    static double lost[MAX_ROUNDS];
+    struct report *r =
+        report_open("lost-turns", "throughput lost against the length of a turn");
+    for (size_t t = 0; t < ARRAY_LEN(turns); t++) {
+        struct stage stage;
+        const char *up[] = { "--turn", turns[t], NULL };
+        stage_open(&stage, 1, up);
+        double before = together(&stage, 1, "100", seconds);
+        for (size_t i = 0; i < rounds; i++) {
+            double pair = together(&stage, 2, "50", seconds);
+            double after = together(&stage, 1, "100", seconds);
+            lost[i] = (1 - pair / ((before + after) / 2)) * 100;
+            before = after;
+        }
+        char name[64];
+        snprintf(name, sizeof name, "turn of %s", turns[t]);
+        add(r, name, lost, rounds, NAN, NULL);
+        stage_close(&stage);
+    }
+    report_picture(r, "turn of", "percent lost");
+    return report_close(r);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && !strcmp(argv[1], "turns")) {
+        load_environment(true);
+        return against_turn(getenv("QUICK") != NULL);
+    }
     size_t rounds = getenv("QUICK") ? 4 : 12;
     double seconds = getenv("QUICK") ? 3 : 6;
     static double lost[MAX_ROUNDS], noise[MAX_ROUNDS], ungated[MAX_ROUNDS];

@@ -183,14 +183,18 @@ static bool drawn(const json_t *row, const char *only)
 {
     const char *statistic = text(row, "statistic");
     return strstr(text(row, "name"), only) && !isnan(real(row, "value")) &&
-           (!strcmp(statistic, "p95") || !strcmp(statistic, "max") || !strcmp(statistic, "median"));
+           (!strcmp(statistic, "p95") || !strcmp(statistic, "max") ||
+            !strcmp(statistic, "median"));
 }
 
 /* The end of an axis that holds `max`: 1, 2 or 5 times a power of ten. */
 static double axis_end(double max)
 {
     double step = pow(10, floor(log10(max > 0 ? max : 1)));
-    return max <= step ? step : max <= 2 * step ? 2 * step : max <= 5 * step ? 5 * step : 10 * step;
+    return max <= step       ? step
+           : max <= 2 * step ? 2 * step
+           : max <= 5 * step ? 5 * step
+                             : 10 * step;
 }
 
 static void draw_row(FILE *f, const json_t *row, int y, double x0, double scale)
@@ -200,17 +204,22 @@ static void draw_row(FILE *f, const json_t *row, int y, double x0, double scale)
     bool met = isnan(goal) || value <= goal;
     fprintf(f, "<text x='%.0f' y='%d' text-anchor='end'>%s</text>\n", x0 - 10, y + 4,
             text(row, "name"));
-    fprintf(f, "<line x1='%.0f' x2='%.1f' y1='%d' y2='%d' stroke='#ddd'/>\n", x0, x0 + 440.0, y, y);
+    fprintf(f, "<line x1='%.0f' x2='%.1f' y1='%d' y2='%d' stroke='#ddd'/>\n", x0,
+            x0 + 440.0, y, y);
     if (!isnan(low))
-        fprintf(f, "<line x1='%.1f' x2='%.1f' y1='%d' y2='%d' stroke='#1b6ca8' stroke-width='3'/>\n",
+        fprintf(f,
+                "<line x1='%.1f' x2='%.1f' y1='%d' y2='%d' stroke='#1b6ca8' "
+                "stroke-width='3'/>\n",
                 x0 + fmax(low, 0) * scale, x0 + fmax(high, 0) * scale, y, y);
     if (!isnan(goal))
-        fprintf(f, "<line x1='%.1f' x2='%.1f' y1='%d' y2='%d' stroke='#888' stroke-width='2'/>\n",
-                x0 + goal * scale, x0 + goal * scale, y - 6, y + 6);
-    fprintf(f, "<circle cx='%.1f' cy='%d' r='4' fill='%s'/>\n", x0 + fmax(value, 0) * scale, y,
-            met ? "#1b6ca8" : "#c0392b");
-    fprintf(f, "<text x='%.1f' y='%d' fill='#555'>%.3g %s</text>\n", x0 + 450.0, y + 4, value,
-            text(row, "statistic"));
+        fprintf(
+            f,
+            "<line x1='%.1f' x2='%.1f' y1='%d' y2='%d' stroke='#888' stroke-width='2'/>\n",
+            x0 + goal * scale, x0 + goal * scale, y - 6, y + 6);
+    fprintf(f, "<circle cx='%.1f' cy='%d' r='4' fill='%s'/>\n", x0 + fmax(value, 0) * scale,
+            y, met ? "#1b6ca8" : "#c0392b");
+    fprintf(f, "<text x='%.1f' y='%d' fill='#555'>%.3g %s</text>\n", x0 + 450.0, y + 4,
+            value, text(row, "statistic"));
 }
 
 void report_picture(struct report *r, const char *only, const char *axis)
@@ -220,12 +229,13 @@ void report_picture(struct report *r, const char *only, const char *axis)
     json_t *row;
     int count = 0;
     double max = 0;
-    json_array_foreach(r->rows, i, row) if (drawn(row, only)) {
-        double goal = real(row, "goal"), high = real(row, "high");
-        max = fmax(max, fmax(real(row, "value"), isnan(goal) ? 0 : goal));
-        max = fmax(max, isnan(high) ? 0 : high);
-        count++;
-    }
+    json_array_foreach(r->rows, i, row)
+        if (drawn(row, only)) {
+            double goal = real(row, "goal"), high = real(row, "high");
+            max = fmax(max, fmax(real(row, "value"), isnan(goal) ? 0 : goal));
+            max = fmax(max, isnan(high) ? 0 : high);
+            count++;
+        }
     out_path(r, "svg", path, sizeof path);
     FILE *f = count ? fopen(path, "we") : NULL;
     if (!f)
@@ -234,18 +244,22 @@ void report_picture(struct report *r, const char *only, const char *axis)
     int height = 70 + 20 * count, y = 50;
     fprintf(f,
             "<svg xmlns='http://www.w3.org/2000/svg' width='840' height='%d' "
-            "font-family='sans-serif' font-size='12'>\n<rect width='840' height='%d' fill='white'/>\n",
+            "font-family='sans-serif' font-size='12'>\n<rect width='840' height='%d' "
+            "fill='white'/>\n",
             height, height);
     fprintf(f, "<text x='10' y='20' font-size='14'>%s</text>\n", text(r->doc, "question"));
     for (int tick = 0; tick <= 5; tick++)
         fprintf(f, "<text x='%.1f' y='%d' text-anchor='middle' fill='#555'>%.3g</text>\n",
                 x0 + 88.0 * tick, height - 8, end * tick / 5);
-    fprintf(f, "<text x='%.0f' y='%d' text-anchor='end' fill='#555'>%s; grey tick: the goal</text>\n",
+    fprintf(f,
+            "<text x='%.0f' y='%d' text-anchor='end' fill='#555'>%s; grey tick: the "
+            "goal</text>\n",
             x0 - 10, height - 8, axis);
-    json_array_foreach(r->rows, i, row) if (drawn(row, only)) {
-        draw_row(f, row, y, x0, scale);
-        y += 20;
-    }
+    json_array_foreach(r->rows, i, row)
+        if (drawn(row, only)) {
+            draw_row(f, row, y, x0, scale);
+            y += 20;
+        }
     fputs("</svg>\n", f);
     fclose(f);
 }

@@ -214,7 +214,8 @@ extern const struct api_ops agent_ops;
 
 /* ---- once a second ---- */
 
-void telemetry_sample(struct agent *a, uint64_t now_ns); /* telemetry.c */
+void telemetry_sample(struct agent *a, uint64_t now_ns);      /* telemetry.c */
+void telemetry_last(struct agent *a, struct agent_lease *al); /* of a lease that ends */
 void telemetry_refresh(struct agent *a);          /* for an answer: the newest figures */
 void audit_run(struct agent *a, uint64_t now_ns); /* audit.c */
 void front_copy(struct agent *a);                 /* front_copy.c, at start */

@@ -60,6 +60,7 @@ static bool anything_lives(const struct agent *a, const struct agent_lease *al)
 
 static void finish(struct agent *a, struct agent_lease *al)
 {
+    telemetry_last(a, al);
     al->l.state = LEASE_RELEASED;
     al->l.released_ms = agent_wall_ms();
     agent_save(a, al,

@@ -80,6 +80,17 @@ static void take_leases(struct agent *a, bool second)
     }
 }
 
+/* What a short program did between two seconds would else be lost with its lease. */
+void telemetry_last(struct agent *a, struct agent_lease *al)
+{
+    struct proto_ctl m;
+    if (a->broker.fd < 0 || !ask(a, &m, PROTO_CTL_STAT_LEASE, al->l.number) ||
+        m.lease_stat.number != al->l.number)
+        return;
+    for (uint32_t i = 0; i < al->l.slice_count && i < m.lease_stat.slice_count; i++)
+        take_slice(al, i, &m.lease_stat.slice[i]);
+}
+
 static void take_clients(struct agent *a)
 {
     struct proto_ctl m;

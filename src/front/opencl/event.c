@@ -5,29 +5,28 @@
 #include <stdlib.h>
 
 #include "event.h"
-#include "ptrmap.h"
 
-static struct ptrmap unset = PTRMAP_INIT;
+struct ptrmap event_unset = PTRMAP_INIT;
 
 void event_unset_add(cl_event event)
 {
-    ptrmap_put(&unset, event, 0, 0);
+    ptrmap_put(&event_unset, event, 0, 0);
 }
 
 void event_unset_remove(cl_event event)
 {
-    if (atomic_load_explicit(&unset.count, memory_order_relaxed))
-        ptrmap_take(&unset, event, NULL, NULL);
+    if (atomic_load_explicit(&event_unset.count, memory_order_relaxed))
+        ptrmap_take(&event_unset, event, NULL, NULL);
 }
 
 bool event_depends(const struct ocl_queue *q, cl_uint count, const cl_event *list)
 {
     if (atomic_load_explicit(&q->blocked, memory_order_relaxed))
         return true;
-    if (!count || !list || !atomic_load_explicit(&unset.count, memory_order_relaxed))
+    if (!count || !list || !atomic_load_explicit(&event_unset.count, memory_order_relaxed))
         return false;
     for (cl_uint i = 0; i < count; i++)
-        if (ptrmap_find(&unset, list[i], NULL, NULL))
+        if (ptrmap_find(&event_unset, list[i], NULL, NULL))
             return true;
     return false;
 }
@@ -53,8 +52,8 @@ cl_int ocl_clSetUserEventStatus(cl_event event, cl_int execution_status)
 cl_int ocl_clReleaseEvent(cl_event event)
 {
     cl_uint references = 0;
-    if (atomic_load_explicit(&unset.count, memory_order_relaxed) &&
-        ptrmap_find(&unset, event, NULL, NULL) &&
+    if (atomic_load_explicit(&event_unset.count, memory_order_relaxed) &&
+        ptrmap_find(&event_unset, event, NULL, NULL) &&
         ocl_next.clGetEventInfo(event, CL_EVENT_REFERENCE_COUNT, sizeof(references),
                                 &references, NULL) == CL_SUCCESS &&
         references == 1)

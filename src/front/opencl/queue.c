@@ -17,14 +17,10 @@ static struct {
 static uint32_t used; /* keys and tombstones */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ocl_queue *free_list;
-static _Atomic uint32_t forgotten;
 
-/* The queue that this thread used last. */
-static __thread struct {
-    cl_command_queue handle;
-    struct ocl_queue *queue;
-    uint32_t forgotten;
-} last __attribute__((tls_model("initial-exec")));
+_Atomic uint32_t queue_forgotten;
+__thread struct queue_last queue_last __attribute__((tls_model("initial-exec")));
+__thread struct queue_last queue_mine __attribute__((tls_model("initial-exec")));
 
 static uint32_t place_of(cl_command_queue handle)
 {
@@ -129,7 +125,7 @@ static void queue_forget(struct ocl_queue *q)
     pthread_mutex_lock(&lock);
     table_remove(q->handle);
     q->handle = NULL;
-    atomic_fetch_add_explicit(&forgotten, 1, memory_order_release);
+    atomic_fetch_add_explicit(&queue_forgotten, 1, memory_order_release);
     /* Held commands still count on this record: then it is not used again. */
     if (atomic_load(&q->held) == 0) {
         q->next_free = free_list;
@@ -140,19 +136,16 @@ static void queue_forget(struct ocl_queue *q)
 
 struct ocl_queue *queue_find(cl_command_queue handle)
 {
-    uint32_t now = atomic_load_explicit(&forgotten, memory_order_acquire);
-    if (last.handle == handle && last.forgotten == now)
-        return last.queue;
+    uint32_t now = atomic_load_explicit(&queue_forgotten, memory_order_acquire);
     if (!handle || handle == GONE)
         return NULL;
+    if (queue_is(&queue_last, handle))
+        return queue_last.queue;
     struct ocl_queue *q = table_find(handle);
     if (!q)
         q = queue_adopt(handle);
-    if (q) {
-        last.handle = handle;
-        last.queue = q;
-        last.forgotten = now;
-    }
+    if (q)
+        queue_last = (struct queue_last){ handle, q, now };
     return q;
 }
 

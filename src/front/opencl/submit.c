@@ -7,15 +7,7 @@
 
 /* ---- what a command costs --------------------------------------------------------- */
 
-#define SHAPE_WORDS 8
-
-/* The kernel launch that this thread looked up last. */
-static __thread struct {
-    const struct cost_table *costs;
-    cl_kernel kernel;
-    size_t shape[SHAPE_WORDS]; /* dims, global, local, has local */
-    struct cost_entry *entry;
-} launch __attribute__((tls_model("initial-exec")));
+#define SHAPE_WORDS 8 /* dims, global, local, has local */
 
 static struct cost_entry *kernel_entry(struct cost_table *costs, cl_kernel kernel,
                                        const size_t *shape)
@@ -41,14 +33,7 @@ struct submit_cost submit_kernel(const struct submit *s, cl_kernel kernel, cl_ui
         shape[4 + i] = local ? local[i] : 0;
     }
     shape[7] = local != NULL;
-    if (launch.kernel != kernel || launch.costs != s->queue->costs ||
-        memcmp(launch.shape, shape, sizeof(shape)) != 0) {
-        launch.entry = kernel_entry(s->queue->costs, kernel, shape);
-        launch.costs = s->queue->costs;
-        launch.kernel = kernel;
-        memcpy(launch.shape, shape, sizeof(shape));
-    }
-    cost.entry = launch.entry;
+    cost.entry = kernel_entry(s->queue->costs, kernel, shape);
     return cost;
 }
 

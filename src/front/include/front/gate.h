@@ -207,36 +207,48 @@ void gate_queue_finish(struct gate_queue *q);
 /* ---- submitting -------------------------------------------------------- */
 
 /*
+ * The fast path alone: batch open, turn held, budget left, kernel known.  One
+ * compare-and-swap on the queue's line and loads; no clock, no call, no lock.
+ * True: submit, unsensed, then gate_leave().  False: nothing happened, use
+ * gate_enter().
+ */
+static inline bool gate_try_enter(struct gate_queue *q, struct cost_entry *e,
+                                  enum gate_kind kind)
+{
+    uint64_t word = atomic_load_explicit(&q->word, memory_order_acquire);
+    int64_t left = (int64_t)word >> GATE_WORD_NS_SHIFT;
+    if (!e)
+        return false;
+    int64_t cost = (int64_t)atomic_load_explicit(&e->ns, memory_order_relaxed);
+    if (cost == 0 || cost >= left) /* no batch open: nothing is left */
+        return false;
+
+    struct proto_slot *s = atomic_load_explicit(&q->slot, memory_order_relaxed);
+    uint32_t state = atomic_load_explicit(&s->state, memory_order_relaxed);
+    uint32_t turn = atomic_load_explicit(&s->grants, memory_order_relaxed);
+    if (!(state & SLOT_HELD) ||
+        turn != atomic_load_explicit(&q->turn, memory_order_relaxed))
+        return false;
+
+    uint64_t spent = word - ((uint64_t)cost << GATE_WORD_NS_SHIFT) +
+                     ((uint64_t)kind << GATE_WORD_COPY_SHIFT) + 1;
+    if (!atomic_compare_exchange_strong_explicit(
+            &q->word, &word, spent, memory_order_seq_cst, memory_order_relaxed))
+        return false;
+    gate_note_part(q, e);
+    return true;
+}
+
+/*
  * Before a submit; waits until it may go.  NULL: submit, unsensed.  Else the
  * command must be sensed.  `e` from cost_find(), NULL is unknown.
  *
- * Fast path (batch open, turn held, budget left, kernel known): one
- * compare-and-swap on the queue's line and loads; no clock, no call, no lock.
- * Otherwise about 150 ns without waiting, once per 200 us of work.
+ * Off the fast path about 150 ns without waiting, once per 200 us of work.
  */
 static inline struct gate_batch *gate_enter(struct gate_queue *q, struct cost_entry *e,
                                             enum gate_kind kind)
 {
-    uint64_t word = atomic_load_explicit(&q->word, memory_order_acquire);
-    int64_t left = (int64_t)word >> GATE_WORD_NS_SHIFT;
-    if (left <= 0 || !e)
-        return gate_enter_slow(q, e, kind);
-
-    uint64_t cost = atomic_load_explicit(&e->ns, memory_order_relaxed);
-    struct proto_slot *s = atomic_load_explicit(&q->slot, memory_order_relaxed);
-    uint32_t state = atomic_load_explicit(&s->state, memory_order_relaxed);
-    uint32_t turn = atomic_load_explicit(&s->grants, memory_order_relaxed);
-    if (cost == 0 || cost >= (uint64_t)left || !(state & SLOT_HELD) ||
-        turn != atomic_load_explicit(&q->turn, memory_order_relaxed))
-        return gate_enter_slow(q, e, kind);
-
-    uint64_t spent =
-        word - (cost << GATE_WORD_NS_SHIFT) + ((uint64_t)kind << GATE_WORD_COPY_SHIFT) + 1;
-    if (!atomic_compare_exchange_strong_explicit(
-            &q->word, &word, spent, memory_order_seq_cst, memory_order_relaxed))
-        return gate_enter_slow(q, e, kind);
-    gate_note_part(q, e);
-    return NULL;
+    return gate_try_enter(q, e, kind) ? NULL : gate_enter_slow(q, e, kind);
 }
 
 /*
@@ -247,16 +259,27 @@ static inline struct gate_batch *gate_enter(struct gate_queue *q, struct cost_en
 struct gate_batch *gate_enter_nowait(struct gate_queue *q, struct cost_entry *e,
                                      enum gate_kind kind);
 
+/* This thread was the queue's first: what it alone writes needs no lock on the bus. */
+static inline bool gate_owns(const struct gate_queue *q)
+{
+    return atomic_load_explicit(&q->owner, memory_order_relaxed) == &gate_self;
+}
+
+/* gate_leave() of the thread that gate_owns() the queue. */
+static inline void gate_leave_owned(struct gate_queue *q)
+{
+    uint64_t left = atomic_load_explicit(&q->left_owner, memory_order_relaxed);
+    atomic_store_explicit(&q->left_owner, left + 1, memory_order_release);
+}
+
 /* After the real submit returned, failed or not; pairs with each enter.
  * A plain store for the queue's first thread, one atomic add for others. */
 static inline void gate_leave(struct gate_queue *q)
 {
-    if (atomic_load_explicit(&q->owner, memory_order_relaxed) == &gate_self) {
-        uint64_t left = atomic_load_explicit(&q->left_owner, memory_order_relaxed);
-        atomic_store_explicit(&q->left_owner, left + 1, memory_order_release);
-    } else {
+    if (gate_owns(q))
+        gate_leave_owned(q);
+    else
         atomic_fetch_add_explicit(&q->left_other, 1, memory_order_release);
-    }
 }
 
 /* ---- completion -------------------------------------------------------- */

@@ -35,7 +35,7 @@ struct agent_options {
     uint64_t orphan_grace_ms; /* for a lease that is never anchored */
     uint64_t kill_grace_ms;   /* between SIGTERM and SIGKILL */
     char reserve[32];         /* "2GiB" or "10%"; empty: the backend's figure */
-    uint64_t turn_ms; /* base turn of every device; 0: the broker's own */
+    uint64_t turn_ms;         /* base turn of every device; 0: the broker's own */
     uint32_t mem_overcommit_permille;
     const char *backend[BACKEND_MAX_NAMES];
     uint32_t backend_count; /* 0: as --emulate implies */

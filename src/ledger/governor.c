@@ -121,7 +121,7 @@ static uint64_t alone_deadline(const struct share *s)
     if (!share_is_capped(s))
         return SLOT_OPEN;
     uint64_t turn = share_is_besteffort(s) ? s->device->turn_ns
-                                      : account_base_turn(s->device, share_weight(s));
+                                           : account_base_turn(s->device, share_weight(s));
     uint64_t rest = 0;
     if (s->limit_balance > 0)
         rest = (uint64_t)s->limit_balance / (1000 - s->limit);

@@ -181,10 +181,10 @@ struct lease {
 
 struct device {
     bool present, concurrent;
-    bool dirty;  /* something changed since the last run */
-    bool gap;    /* nobody holds it although somebody could */
+    bool dirty;       /* something changed since the last run */
+    bool gap;         /* nobody holds it although somebody could */
     uint64_t turn_ns; /* base turn */
-    bool shrunk; /* a smaller capacity or recovered records left it too full */
+    bool shrunk;      /* a smaller capacity or recovered records left it too full */
     uint64_t capacity_bytes, reserve_bytes;
     uint64_t used_bytes;     /* committed + reserved of all shares */
     uint64_t promised_bytes; /* sum of max(used, request) */

@@ -98,8 +98,8 @@ static void stat_share(struct ledger *l, struct share *s, struct proto_slice_sta
 static uint64_t granularity_ns(const struct share *s, const struct proto_slice_stat *stat)
 {
     uint32_t weight = share_weight(s);
-    uint64_t turn =
-        max_u64(account_base_turn(s->device, weight), min_u64(stat->longest_ns, MAX_KERNEL_NS));
+    uint64_t turn = max_u64(account_base_turn(s->device, weight),
+                            min_u64(stat->longest_ns, MAX_KERNEL_NS));
     return turn * 1000 / weight;
 }
 

@@ -559,8 +559,10 @@ static void auditor(void **state)
 
 static void tenants(void **state)
 {
-    if (geteuid() != 0)
+    if (geteuid() != 0) {
+        print_message("SKIP: two tenants: needs root to become them\n");
         skip();
+    }
     start(((const char *const[]){ "--emulate", "t4", NULL }));
     ROW("root's lease", ask("{\"name\":\"a\",\"mem\":{\"request\":1048576},"
                             "\"compute\":{\"request\":10}}",

@@ -5,7 +5,8 @@
 set -eu
 bin=$1
 if [ -z "${LIVE_INSIDE:-}" ]; then
-    unshare -n true 2>/dev/null || exit 77
+    unshare -n true 2>/dev/null ||
+        { echo "SKIP: the program with a live agent: needs a network namespace of its own (root)"; exit 77; }
     LIVE_INSIDE=1 exec unshare -n "$0" "$@"
 fi
 SLUICE_RUN_DIR=$(mktemp -d /tmp/sl-live.XXXX)

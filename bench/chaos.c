@@ -283,7 +283,8 @@ int main(void)
         witness[i] = load_start(&c.stage, &load, options, out[i]);
     }
     sleep(10);
-    double calm[2] = { load_rate(out[0]), load_rate(out[1]) };
+    uint64_t calm_ns = clock_now_ns();
+    double calm[2] = { load_rate(out[0], 0, UINT64_MAX), load_rate(out[1], 0, UINT64_MAX) };
 
     for (int i = 0; i < rounds; i++) {
         for (size_t k = 0; k < VICTIMS; k++)
@@ -291,7 +292,8 @@ int main(void)
                 start_victim(&c, &c.victim[k]);
         kill_one(&c, (enum target)(rand_r(&c.random) % TARGETS));
     }
-    double during[2] = { load_rate(out[0]), load_rate(out[1]) };
+    double during[2] = { load_rate(out[0], calm_ns, UINT64_MAX),
+                         load_rate(out[1], calm_ns, UINT64_MAX) };
     release_all(&c, witness);
     stage_close_keep(&c.stage);
     int left = processes_left(&c);

@@ -83,8 +83,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench-latency burst|priority\n");
         return 2;
     }
-    int rounds = getenv("QUICK") ? 1 : 4;
-    double seconds = getenv("QUICK") ? 8 : 16;
+    int rounds = getenv("QUICK") ? 1 : 3;
+    double seconds = getenv("QUICK") ? 4 : 16;
     static double alone[MAX_LAUNCHES], beside[MAX_LAUNCHES];
     size_t alone_count = 0, beside_count = 0;
     struct stage stage;

@@ -59,7 +59,7 @@ pid_t load_start(struct stage *s, const struct load *l, const char *const *optio
         "--seconds", seconds, "--start-ns", start, "--gap-us", gap,
     };
     /* clang-format on */
-    size_t n = 11;
+    size_t n = 13;
     if (l->host_on_cpu1) {
         argv[n++] = "--host-cpu";
         argv[n++] = "1";
@@ -69,14 +69,14 @@ pid_t load_start(struct stage *s, const struct load *l, const char *const *optio
     return options ? stage_run(s, options, argv, out) : stage_spawn(argv, out, -1);
 }
 
-double load_rate(const char *out)
+double load_rate(const char *out, uint64_t from_ns, uint64_t to_ns)
 {
     FILE *f = fopen(out, "re");
     char line[128];
     unsigned long long t, k, t0 = 0, k0 = 0;
     double rate = NAN;
     while (f && fgets(line, sizeof line, f)) {
-        if (sscanf(line, "%llu %llu", &t, &k) != 2)
+        if (sscanf(line, "%llu %llu", &t, &k) != 2 || t < from_ns || t > to_ns)
             continue;
         if (!t0) {
             t0 = t;

@@ -24,8 +24,8 @@ struct load {
 pid_t load_start(struct stage *s, const struct load *l, const char *const *options,
                  const char *out);
 
-/* Kernels a second between its first and last line; NaN if it printed too few. */
-double load_rate(const char *out);
+/* Kernels a second by its lines between two moments (0, UINT64_MAX: all); NaN if they are too few. */
+double load_rate(const char *out, uint64_t from_ns, uint64_t to_ns);
 
 /* Its "lat" lines in microseconds; returns how many. */
 size_t load_latencies(const char *out, double *us, size_t room);

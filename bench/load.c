@@ -2,7 +2,7 @@
  * bench-load: an OpenCL program of a chosen shape, which counts the kernels it
  * completes.  Real kernels on a real device; it knows nothing of Sluice.
  *
- *   --mode async        launches ahead, waits for the launch before the last 64
+ *   --mode async        launches ahead, waits for the launch before the last --depth (64)
  *          wait         launches one, waits for it, does --gap-us of nothing
  *          gap          launches 8, waits, pauses --gap-us (host work)
  *          queues       async on two queues in turn
@@ -45,6 +45,7 @@ struct load {
     uint64_t done; /* kernels known complete */
     uint64_t next_line_ns, longest_ns;
     bool latencies;
+    unsigned depth;
 };
 
 static void check(cl_int code, const char *what)
@@ -151,14 +152,14 @@ static void pause_ns(uint64_t ns)
                   NULL);
 }
 
-/* Launch ahead, at most DEPTH outstanding; counted when their wait returns. */
+/* Launch ahead, at most `depth` outstanding; counted when their wait returns. */
 static void run_async(struct load *l, uint64_t end_ns, int queues,
                       void (*submit)(struct load *, int, cl_event *))
 {
-    cl_event ring[DEPTH] = { 0 };
+    cl_event ring[MAX_DEPTH] = { 0 };
     uint64_t sent = 0;
     for (uint64_t now = clock_now_ns(); now < end_ns; now = clock_now_ns()) {
-        cl_event *slot = &ring[sent % DEPTH];
+        cl_event *slot = &ring[sent % l->depth];
         if (*slot) {
             check(clWaitForEvents(1, slot), "clWaitForEvents");
             clReleaseEvent(*slot);
@@ -170,7 +171,7 @@ static void run_async(struct load *l, uint64_t end_ns, int queues,
     }
     for (int i = 0; i < queues; i++)
         clFinish(l->queue[i]);
-    for (int i = 0; i < DEPTH; i++)
+    for (int i = 0; i < MAX_DEPTH; i++)
         if (ring[i]) {
             clReleaseEvent(ring[i]);
             l->done++;
@@ -213,13 +214,25 @@ static void run(struct load *l, const char *mode, uint64_t end_ns)
 
 int main(int argc, char **argv)
 {
-    struct load l = { 0 };
+    struct load l = { .depth = MAX_DEPTH };
     const char *mode = "async";
     double us = 1000, seconds = 10;
     uint64_t start_ns = 0, mem = 0;
     bool only_calibrate = false;
     int host_cpu = -1;
-    enum { MODE, KERNEL, ITERS, SECONDS, START, CPU, MEM, GAP, CALIBRATE, LATENCIES };
+    enum {
+        MODE,
+        KERNEL,
+        ITERS,
+        SECONDS,
+        START,
+        CPU,
+        MEM,
+        GAP,
+        CALIBRATE,
+        LATENCIES,
+        DEPTH
+    };
     /* clang-format off */
     static const struct option options[] = {
         { "mode", 1, NULL, MODE },       { "kernel-us", 1, NULL, KERNEL },
@@ -227,6 +240,7 @@ int main(int argc, char **argv)
         { "start-ns", 1, NULL, START },  { "host-cpu", 1, NULL, CPU },
         { "mem", 1, NULL, MEM },         { "gap-us", 1, NULL, GAP },
         { "calibrate", 0, NULL, CALIBRATE }, { "latencies", 0, NULL, LATENCIES },
+        { "depth", 1, NULL, DEPTH },
         { 0 },
     };
     for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;)

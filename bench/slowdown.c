@@ -75,7 +75,7 @@ static json_t *measure(struct stage *s, const char *mode, const char *share, int
 int main(int argc, char **argv)
 {
     bool quick = getenv("QUICK") != NULL;
-    int pairs = quick ? 40 : 250;
+    int pairs = quick ? 10 : 200;
     struct stage s;
     load_environment(true);
     stage_open(&s, -1, NULL);

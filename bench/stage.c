@@ -116,7 +116,9 @@ void stage_open(struct stage *s, int cpu, const char *const *up_options)
     s->bin[len] = 0;
     *strrchr(s->bin, '/') = 0;
 
-    snprintf(s->dir, sizeof s->dir, "/tmp/slb-XXXXXX");
+    /* as /run is on a real machine: in memory */
+    bool shm = !access("/dev/shm", W_OK);
+    snprintf(s->dir, sizeof s->dir, "%s/slb-XXXXXX", shm ? "/dev/shm" : "/tmp");
     if (!mkdtemp(s->dir) || chmod(s->dir, geteuid() ? 0700 : 0711))
         die("%s: %s", s->dir, strerror(errno));
     const char *argv[MAX_ARGS] = { stage_program(s, "sluice"), "--run-dir", s->dir, "up" };

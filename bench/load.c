@@ -30,7 +30,7 @@
 #include "core/clock.h"
 #include "core/macros.h"
 
-#define DEPTH      64
+#define MAX_DEPTH  64
 #define COPY_BYTES (4u << 20)
 
 struct load {

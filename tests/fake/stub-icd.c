@@ -279,7 +279,33 @@ static cl_int stub_clBuildProgram(cl_program p, cl_uint n, const cl_device_id *l
                                   const char *options,
                                   void(CL_CALLBACK *notify)(cl_program, void *), void *data)
 {
+    if (notify)
+        notify(p, data);
     return CL_SUCCESS;
+}
+
+/* Calls back and fails, as some drivers do. */
+static cl_int stub_clCompileProgram(cl_program p, cl_uint n, const cl_device_id *list,
+                                    const char *options, cl_uint headers,
+                                    const cl_program *header, const char **names,
+                                    void(CL_CALLBACK *notify)(cl_program, void *),
+                                    void *data)
+{
+    if (notify)
+        notify(p, data);
+    return CL_COMPILE_PROGRAM_FAILURE;
+}
+
+static cl_program stub_clLinkProgram(cl_context c, cl_uint n, const cl_device_id *list,
+                                     const char *options, cl_uint programs,
+                                     const cl_program *program,
+                                     void(CL_CALLBACK *notify)(cl_program, void *),
+                                     void *data, cl_int *code)
+{
+    cl_program p = stub_clCreateProgramWithSource(c, 0, NULL, NULL, code);
+    if (notify)
+        notify(p, data);
+    return p;
 }
 
 static cl_kernel stub_clCreateKernel(cl_program p, const char *name, cl_int *code)
@@ -556,6 +582,8 @@ static void fill_dispatch(cl_icd_dispatch *d)
     SET(clGetContextInfo);
     SET(clCreateProgramWithSource);
     SET(clBuildProgram);
+    SET(clCompileProgram);
+    SET(clLinkProgram);
     SET(clRetainProgram);
     SET(clReleaseProgram);
     SET(clCreateKernel);

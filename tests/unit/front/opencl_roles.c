@@ -236,6 +236,14 @@ static void CL_CALLBACK launch_in_mem(cl_mem m, void *data)
     launch(f.queue, 0, NULL, NULL);
 }
 
+static int builds_told;
+
+static void CL_CALLBACK launch_in_build(cl_program p, void *data)
+{
+    launch(f.queue, 0, NULL, NULL);
+    builds_told++;
+}
+
 static bool idle(void *unused)
 {
     return in_flight() == 0;
@@ -259,6 +267,27 @@ static bool fences_callbacks(bool *known)
     else
         clReleaseMemObject(f.b);
     return true;
+}
+
+/* The same for what a build calls. */
+static bool fences_builds(bool *known)
+{
+    cl_int code;
+    const char *text = "";
+    *known = is("clBuildProgram") || is("clCompileProgram") || is("clLinkProgram");
+    if (!*known)
+        return false;
+    cl_program p = clCreateProgramWithSource(f.context, 1, &text, NULL, &code);
+    broker.auto_grant = 0;
+    EXPECT(eventually(idle, NULL));
+    fake_pass_over(&broker, 0);
+    if (is("clBuildProgram"))
+        clBuildProgram(p, 0, NULL, "", launch_in_build, NULL);
+    else if (is("clCompileProgram"))
+        clCompileProgram(p, 0, NULL, "", 0, NULL, NULL, launch_in_build, NULL);
+    else
+        clLinkProgram(f.context, 0, NULL, "", 1, &p, launch_in_build, NULL, &code);
+    return builds_told == 1;
 }
 
 /* What the front does so that it hears of a completion. */
@@ -360,9 +389,14 @@ static bool before_any_other_call(bool *known)
 
 bool role_check(const char *row, bool *known)
 {
-    static bool (*const kinds[])(
-        bool *) = { shows_the_slice,    passes_the_gate,    drains, holds, fences_callbacks,
-                    forgets_set_events, charges_and_refunds };
+    static bool (*const kinds[])(bool *) = { shows_the_slice,
+                                             passes_the_gate,
+                                             drains,
+                                             holds,
+                                             fences_callbacks,
+                                             fences_builds,
+                                             forgets_set_events,
+                                             charges_and_refunds };
     name = row;
     bool ok = before_any_other_call(known);
     if (*known)

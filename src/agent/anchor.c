@@ -85,6 +85,26 @@ static int check(const struct agent_lease *al, const struct api_caller *c, pid_t
     return 0;
 }
 
+/* Where the front is, by the kernel's word: a shim that could not mount it goes on with the
+ * environment alone. */
+static bool front_is_mounted(pid_t child)
+{
+    static const char forward[] = "/front/libOpenCL.so.1";
+    char path[32], line[1024], root[512];
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/mountinfo", child);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return false;
+    while (!found && fgets(line, sizeof line, f)) {
+        size_t len = sscanf(line, "%*d %*d %*s %511s", root) == 1 ? strlen(root) : 0;
+        found = len >= sizeof forward - 1 &&
+                !strcmp(root + len - (sizeof forward - 1), forward);
+    }
+    fclose(f);
+    return found;
+}
+
 static void enter_cgroup(struct agent *a, struct agent_lease *al, pid_t child)
 {
     struct cgroup_limits limits = { al->l.cpu_milli, al->l.host_mem_bytes };
@@ -138,7 +158,7 @@ void anchor_op(void *ctx, struct api_request *r, const char *lease, pid_t child)
     al->l.shim_start_ticks = shim.start_ticks;
     al->child = child;
     snprintf(al->l.placement, sizeof al->l.placement, "%s",
-             caller.uid == 0 ? a->placement : "environment");
+             caller.uid == 0 && front_is_mounted(child) ? a->placement : "environment");
     enter_cgroup(a, al, child);
     if (agent_save(a, al, &err) < 0) {
         al->l.shim_pid = 0; /* unknown to the next agent: it must not run */

@@ -17,6 +17,7 @@
 #include "fetch.h"
 #include "model/units.h"
 #include "os/file.h"
+#include "os/library.h"
 #include "os/sock.h"
 #include "table.h"
 #include "views.h"
@@ -135,9 +136,17 @@ static void check_front_files(struct doctor *d)
 {
     const json_t *front = json_object_get(d->node, "front");
     const char *path = text_of(front, "path"), *placement = text_of(front, "placement");
+    const char *loader = text_of(front, "loader");
+    struct sl_err err = { 0 };
     if (!front)
         return;
-    if (!json_is_true(json_object_get(front, "ready")))
+    if (json_is_true(json_object_get(front, "ready")) &&
+        (library_check(path, "clInitLayer", &err) < 0 ||
+         (!strcmp(placement, "mount") &&
+          library_check(loader, "clGetPlatformIDs", &err) < 0)))
+        add(d, "front files", CHECK_BROKEN,
+            "sluice down, then sluice up: the agent copies them anew", "%s", err.msg);
+    else if (!json_is_true(json_object_get(front, "ready")))
         add(d, "front files", CHECK_BROKEN,
             "the agent copies them from beside its program; read agent.log in the run "
             "directory",
@@ -370,9 +379,9 @@ void doctor_examine(struct doctor *d)
     check_programs(d);
     check_loader(d);
     check_agent(d);
+    check_broker(d);
     if (!d->node)
         return;
-    check_broker(d);
     check_front_files(d);
     check_devices(d);
     if (!d->may_run)

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/library.h"
 #include "sandbox.h"
 
 extern char **environ;
@@ -167,6 +168,23 @@ static void join_group(const struct child_plan *plan)
         setpgid(0, 0);
 }
 
+/* A loader drops a layer that it cannot open without a word, and the program would run
+ * outside its slice.  Asked here, in the job's own view of the files. */
+static void check_layer(const struct child_plan *plan)
+{
+    static const char name[] = "OPENCL_LAYERS=";
+    struct sl_err err;
+    char why[400];
+    for (char **add = plan->spec->env_add; add && *add; add++) {
+        if (strncmp(*add, name, sizeof name - 1) ||
+            library_check(*add + sizeof name - 1, "clInitLayer", &err) == 0)
+            continue;
+        snprintf(why, sizeof why, "the front cannot be loaded, so nothing is run: %.300s",
+                 err.msg);
+        give_up(plan, 125, why);
+    }
+}
+
 static void stand_and_wait(const struct child_plan *plan)
 {
     struct child_report r = { 0 };
@@ -179,6 +197,7 @@ static void stand_and_wait(const struct child_plan *plan)
     } else {
         r.mounted = plan->spec->mount;
     }
+    check_layer(plan);
     report(plan, &r);
     if (read(plan->gate_fd, &go, 1) != 1)
         _exit(125);

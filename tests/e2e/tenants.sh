@@ -26,8 +26,8 @@ as_user 12001 sluice run -q --name one --mem 64MiB --compute 10 -- sleep 60 &
 one=$!
 eventually "a user runs in root's pool" 'leases | jq -e ".leases[] | select(.name == \"one\" and .tenant == \"uid:12001\")"'
 check "its placement is by environment, and said so" 'leases | jq -e ".leases[] | select(.name == \"one\") | .placement == \"environment\""'
-fails "another uid does not share the device" 125 as_user 12002 sluice run --mem 64MiB --compute 10 -- true
-says "and is told why and by what it is waived" 'tenant' as_user 12002 sluice run --mem 64MiB --compute 10 -- true
+fails "FF31: another uid does not share the device" 125 as_user 12002 sluice run --mem 64MiB --compute 10 -- true
+says "FF31: and is told why and by what it is waived" 'tenant' as_user 12002 sluice run --mem 64MiB --compute 10 -- true
 fails "another uid may not release it" 4 as_user 12002 sluice release one
 fails "nor resize it" 4 as_user 12002 sluice resize one --compute 20
 row "its owner may" as_user 12001 sluice resize one --compute 20
@@ -35,7 +35,7 @@ row "root may release it" sluice release one
 wait $one
 row "down" sluice down
 row "a shared pool" sluice up --share-tenants
-check "devices shows the waiver" 'sluice devices -o json | jq -e ".devices[0].share_tenants"'
+check "FF31: devices shows the waiver" 'sluice devices -o json | jq -e ".devices[0].share_tenants"'
 as_user 12001 sluice run -q --name one --mem 64MiB --compute 10 -- sleep 60 &
 one=$!
 eventually "one user" 'leases | jq -e ".leases[] | select(.name == \"one\")"'

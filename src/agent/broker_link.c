@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -63,8 +64,12 @@ int broker_link_call(struct broker_link *b, struct proto_ctl *m, struct sl_err *
             now < deadline ? poll(&p, 1, (int)((deadline - now) / NS_PER_MS) + 1) : 0;
         if (ready < 0 && errno == EINTR)
             continue;
-        if (ready <= 0)
+        if (ready <= 0) {
+            /* a stopped one holds up all of us, and nobody stops it for a good reason */
+            if (b->pid > 0)
+                kill(b->pid, SIGCONT);
             return lost(b, ETIMEDOUT, err);
+        }
         struct proto_ctl answer;
         ssize_t n = recv(b->fd, &answer, sizeof answer, 0);
         if (n < 0 && errno == EINTR)

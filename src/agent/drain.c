@@ -97,10 +97,12 @@ void drain_start(struct agent *a, struct agent_lease *al, const char *why)
     agent_save(a, al, NULL);
     log_info("lease-drains", "lease=L%" PRIu64 " why=\"%s\"", al->l.number, why);
     /* The shim knows how to end its job: a signal it catches, to each process once. */
-    if (shim_is_alive(al))
+    if (shim_is_alive(al)) {
         kill(al->l.shim_pid, SIGTERM);
-    else
+        kill(al->l.shim_pid, SIGCONT); /* its job may have stopped it */
+    } else {
         signal_all(a, al, SIGTERM);
+    }
     al->kill_at_ns = clock_now_ns() + a->o.kill_grace_ms * NS_PER_MS + NS_PER_S / 2;
 }
 

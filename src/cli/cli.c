@@ -1,6 +1,7 @@
 /* The program's frame: what a command is given, and how failures are said. */
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <stdarg.h>
@@ -12,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/suggest.h"
 #include "cli/start.h"
+#include "table.h"
 
 #define ROOT_RUN_DIR "/run/sluice"
 
@@ -48,11 +50,23 @@ void cli_note(struct cli *cli, const char *fmt, ...)
     va_end(ap);
 }
 
-/* Members of a problem that help the reader; each is a string or a list of them. */
+static void print_line(struct cli *cli, const char *fmt, ...)
+{
+    char line[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    text_tame(line, "");
+    fprintf(cli->err, "  - %s\n", line);
+}
+
+/* Members of a problem that help the reader; each is a string or a list of them.  A command
+ * among them may be another user's. */
 static void print_member(struct cli *cli, const json_t *value)
 {
     if (json_is_string(value)) {
-        fprintf(cli->err, "  - %s\n", json_string_value(value));
+        print_line(cli, "%s", json_string_value(value));
     } else if (json_is_array(value)) {
         size_t i;
         json_t *item;
@@ -63,8 +77,8 @@ static void print_member(struct cli *cli, const json_t *value)
         const char *name = json_string_value(json_object_get(value, "name"));
         const char *command = json_string_value(json_object_get(value, "command"));
         if (id)
-            fprintf(cli->err, "  - %s%s%s%s%s\n", id, name && name[0] ? "  " : "",
-                    name ? name : "", command ? "  " : "", command ? command : "");
+            print_line(cli, "%s%s%s%s%s", id, name && name[0] ? "  " : "", name ? name : "",
+                       command ? "  " : "", command ? command : "");
     }
 }
 
@@ -74,7 +88,10 @@ int cli_fail_with(struct cli *cli, const struct sl_err *err, const json_t *probl
     const struct cli_command *c = cli->command;
 
     fflush(cli->out);
-    fprintf(cli->err, "%s: %s\n", cli->program, err->msg[0] ? err->msg : row->wire);
+    char said[sizeof err->msg];
+    snprintf(said, sizeof said, "%s", err->msg[0] ? err->msg : row->wire);
+    text_tame(said, "\n\t");
+    fprintf(cli->err, "%s: %s\n", cli->program, said);
     print_member(cli, json_object_get(problem, "alternatives"));
     print_member(cli, json_object_get(problem, "leases"));
     if (err->code != SL_INVALID)
@@ -256,7 +273,10 @@ int cli_main(int argc, char **argv)
     int status = cli_dispatch(&cli, argc, argv);
     client_destroy(cli.client);
     /* A full disk or a closed pipe must not look like success. */
-    if (fflush(stdout) && status == 0)
-        status = sl_code_row(SL_IO)->exit_status;
+    if (status == 0 && (fflush(stdout) || ferror(stdout))) {
+        struct sl_err err = { 0 };
+        sl_fail_sys(&err, SL_IO, errno, "cannot write to the output");
+        status = cli_fail(&cli, &err);
+    }
     return status;
 }

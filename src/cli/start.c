@@ -21,8 +21,10 @@
 #include "os/file.h"
 #include "os/sock.h"
 
-#define READY_MS 30000 /* a cold probe of a device takes about a second */
-#define LOG_TAIL 600   /* how much of the agent's last words an error quotes */
+#define READY_MS        30000 /* a cold probe of a device takes about a second */
+#define LEAST_FILES     64
+#define LEAST_FILE_SIZE (1 << 20)
+#define LOG_TAIL        600 /* how much of the agent's last words an error quotes */
 
 /* How the process between us and the agent ends. */
 enum outcome {
@@ -243,6 +245,25 @@ static bool wait_for_socket(const struct rundir *r)
     return false;
 }
 
+/* A hard limit of the caller's that an agent cannot live with: it dies without a word. */
+static int name_tight_limit(struct sl_err *err)
+{
+    struct rlimit files = { 0 }, size = { 0 };
+    getrlimit(RLIMIT_NOFILE, &files);
+    getrlimit(RLIMIT_FSIZE, &size);
+    if (files.rlim_max < LEAST_FILES)
+        return sl_fail(
+            err, SL_UNAVAILABLE,
+            "the agent did not start: this shell's hard limit of %llu open files "
+            "(ulimit -Hn) is too small; run `sluice up` in another",
+            (unsigned long long)files.rlim_max);
+    if (size.rlim_max < LEAST_FILE_SIZE)
+        return sl_fail(err, SL_UNAVAILABLE,
+                       "the agent did not start: this shell's hard limit on the size of "
+                       "files (ulimit -Hf) is too small; run `sluice up` in another");
+    return 0;
+}
+
 static int fail_start(const char *log, off_t from, enum outcome how, struct sl_err *err)
 {
     char said[LOG_TAIL];
@@ -254,6 +275,8 @@ static int fail_start(const char *log, off_t from, enum outcome how, struct sl_e
         return sl_fail(err, SL_INVALID, "%s", said);
     if (said[0])
         return sl_fail(err, SL_UNAVAILABLE, "the agent did not start: %s", said);
+    if (name_tight_limit(err) < 0)
+        return -SL_UNAVAILABLE;
     return sl_fail(err, SL_UNAVAILABLE, "the agent did not start; its log: %s", log);
 }
 

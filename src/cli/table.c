@@ -37,6 +37,18 @@ static bool grow(struct table *t)
     return true;
 }
 
+/* C1 controls (U+0080..U+009F) steer some terminals as escape sequences do. */
+void text_tame(char *text, const char *keep)
+{
+    for (unsigned char *p = (unsigned char *)text; *p; p++) {
+        bool c1 = p[0] == 0xc2 && p[1] >= 0x80 && p[1] <= 0x9f;
+        if (c1)
+            p[1] = '?';
+        if (c1 || ((*p < ' ' || *p == 0x7f) && !strchr(keep, *p)))
+            *p = '?';
+    }
+}
+
 void table_add(struct table *t, enum style style, const char *fmt, ...)
 {
     char *text;
@@ -56,6 +68,8 @@ void table_add(struct table *t, enum style style, const char *fmt, ...)
         free(text);
         text = strdup("-");
     }
+    if (text)
+        text_tame(text, "");
     t->cells[t->count] = text;
     t->styles[t->count++] = style;
 }

@@ -28,10 +28,14 @@ struct table {
 void table_init(struct table *t, const struct table_column *columns, int column_count);
 void table_finish(struct table *t);
 
-/* The next cell, left to right; an empty text is printed as "-". */
+/* The next cell, left to right, tamed; an empty text is printed as "-". */
 void table_add(struct table *t, enum style style, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void table_print(const struct table *t, FILE *out, bool colour);
+
+/* Make a text of somebody else's harmless on a terminal: control characters, but for those
+ * in `keep`, become "?". */
+void text_tame(char *text, const char *keep);
 
 /* Columns that a text takes on a terminal (UTF-8 in a UTF-8 locale). */
 int text_width(const char *text);

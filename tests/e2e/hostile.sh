@@ -1,0 +1,43 @@
+#!/bin/bash
+# A hostile and clumsy user: what names, commands, closed descriptors, stopped processes and
+# programs that lie to the broker can do – nothing to anybody else.
+. "$(dirname "$0")/lib.sh"
+
+row "an emulated machine" sluice up --emulate a100-80g:2
+small() { sluice run -q --mem 1GiB --compute 5 "$@"; }
+export -f small
+
+# ---- what others see of us ----
+sluice submit --mem 1GiB --compute 5 --name esc -- \
+    sh -c $'sleep 60 # \e]0;pwned\a\n\r\x7f \xc2\x9b31m' >/dev/null
+check "a command with terminal escapes is one harmless line of jobs" \
+    "sluice jobs | grep -q ' esc ' && [ \$(sluice jobs | wc -l) = 2 ] && ! sluice jobs | LC_ALL=C grep -q -P '[\\x00-\\x08\\x0b-\\x1f\\x7f]|\\xc2[\\x80-\\x9f]'"
+check "and of the list that down refuses with" \
+    "sluice down 2>&1 | grep -q esc && ! sluice down 2>&1 | LC_ALL=C grep -q -P '[\\x00-\\x08\\x0b-\\x1f\\x7f]'"
+row "and ends" sluice release esc
+
+# ---- descriptors and limits ----
+for what in "jobs -a" "ps -o json" "devices" "top --once" "help"; do
+    fails "$what into a full disk fails" 1 bash -c "sluice $what >/dev/full"
+    says "… and says so" 'cannot write.*No space' bash -c "sluice $what >/dev/full"
+done
+row "a run without stdin, stdout and stderr" bash -c 'small -- true <&- >&- 2>&-'
+says "a hard limit on open files that no agent can live with is named" 'ulimit -Hn' \
+    bash -c "SLUICE_RUN_DIR=$scratch/few; export SLUICE_RUN_DIR; ulimit -n 10; sluice up --emulate a100-80g:1"
+
+# ---- stopped ----
+small --name st -- sleep 60 &
+job=$!
+eventually "a job" 'leases | jq -e ".leases[] | select(.name == \"st\" and .shim.pid > 0)"'
+kill -STOP "$(leases | jq '.leases[] | select(.name == "st") | .shim.pid')"
+row "a lease whose shim was stopped is released without waiting to kill it" timeout 4 sluice release st
+wait $job
+verdict $(($? == 143 ? 0 : 1)) "and its run ends as by SIGTERM"
+kill -STOP "$(ours broker)"
+row "with a stopped broker, ps answers" timeout 10 sluice ps
+eventually "which the agent makes go on" '! ps -o stat= -p $(ours broker) | grep -q T'
+row "and runs work" small -- true
+
+row "down ends it all" sluice down
+check "no process is left" '! ours agent && ! ours broker && ! ours shim'
+finish

@@ -1,6 +1,7 @@
 /* Owns the agent's life: start, the loop with its clocks, and the end. */
 #include "agent.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -11,6 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -169,6 +171,28 @@ int agent_init(struct agent *a, const struct agent_options *o, struct sl_err *er
     return rc;
 }
 
+/* Where the journal was lost, jobs that it knew still live in their cgroups, and their
+ * files lie about: no lease of ours may be taken for one of theirs. */
+static void skip_numbers_in_use(struct agent *a)
+{
+    char path[128];
+    uint64_t number, highest = cgroup_sweep(&a->cgroups);
+    agent_path(a, "jobs", path, sizeof path);
+    DIR *d = opendir(path);
+    struct dirent *e;
+    while (d && (e = readdir(d)) != NULL)
+        if (lease_parse_id(e->d_name, &number, NULL) == 0)
+            highest = max_u64(highest, number);
+    if (d)
+        closedir(d);
+    if (highest >= a->next_number) {
+        log_warn("numbers-skipped",
+                 "next=L%" PRIu64 " why=\"the journal does not know L%" PRIu64 "\"",
+                 highest + 1, highest);
+        a->next_number = highest + 1;
+    }
+}
+
 int agent_start(struct agent *a, struct sl_err *err)
 {
     char broker[300], probe[300];
@@ -185,6 +209,7 @@ int agent_start(struct agent *a, struct sl_err *err)
     if (rc < 0)
         return rc;
     cgroup_host_find(&a->cgroups, a->dir.path);
+    skip_numbers_in_use(a);
     front_copy(a);
     rc = inventory_build(a, err);
     a->o.probe.probe_program = NULL;
@@ -243,10 +268,27 @@ static void mind_broker(struct agent *a, uint64_t now_ns)
         log_error("broker-start", "error=\"%s\"", err.msg);
 }
 
+/* Without its directory nobody can reach this agent: it ends with its last lease, and
+ * touches no path any more, since another agent may have made the directory anew. */
+static void mind_directory(struct agent *a)
+{
+    char path[128];
+    struct stat ours, now;
+    agent_path(a, "agent.lock", path, sizeof path);
+    if (a->homeless || fstat(a->lock_fd, &ours) != 0)
+        return;
+    a->homeless =
+        stat(path, &now) != 0 || now.st_dev != ours.st_dev || now.st_ino != ours.st_ino;
+    if (a->homeless)
+        log_error("directory-removed", "path=%s leases=%u", path, agent_live_count(a));
+}
+
 static void mind_idleness(struct agent *a, uint64_t now_ns)
 {
     if (agent_live_count(a) > 0)
         a->idle_since_ns = now_ns;
+    else if (a->homeless)
+        a->ending = a->end_broker = true;
     if (a->o.embedded && now_ns - a->idle_since_ns >= a->o.idle_exit_ms * NS_PER_MS) {
         log_info("idle-exit", "after_ms=%" PRIu64, a->o.idle_exit_ms);
         a->ending = a->end_broker = true;
@@ -260,10 +302,12 @@ static void every_second(struct agent *a, uint64_t now_ns)
     a->next_sample_ns += NS_PER_S;
     if (a->next_sample_ns < now_ns)
         a->next_sample_ns = now_ns + NS_PER_S;
+    mind_directory(a);
     telemetry_sample(a, now_ns);
     audit_run(a, now_ns);
     lease_retry_pending(a); /* a shrink was met, a device was given back */
-    agent_tidy(a);
+    if (!a->homeless)
+        agent_tidy(a);
 }
 
 /* With `sluice down`, not before the last lease is released. */
@@ -319,12 +363,13 @@ void agent_finish(struct agent *a)
     if (a->api) {
         api_run(a->api);
         agent_path(a, "agent.sock", path, sizeof path);
-        unlink(path);
+        if (!a->homeless)
+            unlink(path);
         api_destroy(a->api);
     }
     if (a->end_broker && a->broker.fd >= 0)
         end_broker(a);
-    if (a->end_broker)
+    if (a->end_broker && !a->homeless)
         front_remove(a);
     broker_link_close(&a->broker);
     journal_close(a->journal);

@@ -96,6 +96,7 @@ struct agent {
     char program_dir[256];
     uint64_t started_ns;
     int lock_fd, epoll_fd;
+    bool homeless; /* the run directory was removed: its paths may be another agent's */
     struct watch listen, signals, broker_watch;
     struct api_server *api;
     struct journal *journal;

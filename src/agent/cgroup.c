@@ -283,3 +283,23 @@ void cgroup_remove(const struct cgroup_host *h, uint64_t lease)
             remove_tree(dir, 0);
     }
 }
+
+uint64_t cgroup_sweep(const struct cgroup_host *h)
+{
+    char top[CGROUP_PATH_SIZE], suffix[16];
+    uint64_t highest = 0, number;
+    snprintf(top, sizeof top, "%.180s/sluice", h->v2);
+    DIR *d = h->v2[0] ? opendir(top) : NULL;
+    struct dirent *e;
+    while (d && (e = readdir(d)) != NULL) {
+        if (sscanf(e->d_name, "L%" SCNu64 "-%8s", &number, suffix) != 2 ||
+            strcmp(suffix, h->suffix) != 0)
+            continue;
+        highest = max_u64(highest, number);
+        if (!cgroup_is_populated(h, number))
+            cgroup_remove(h, number); /* of a job whose agent did not see its end */
+    }
+    if (d)
+        closedir(d);
+    return highest;
+}

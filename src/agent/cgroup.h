@@ -39,6 +39,10 @@ int cgroup_enter(const struct cgroup_host *h, uint64_t lease,
                  const struct cgroup_limits *limits, pid_t pid, uint64_t *id, char *held,
                  size_t held_size, struct sl_err *err);
 
+/* Remove the directories in which nothing lives; the highest number of a lease that had
+ * one, 0 without any. */
+uint64_t cgroup_sweep(const struct cgroup_host *h);
+
 /* The v2 directory of a lease; empty string without. */
 void cgroup_path(const struct cgroup_host *h, uint64_t lease, char out[CGROUP_PATH_SIZE]);
 

@@ -2,6 +2,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "broker/broker.h"
@@ -90,6 +91,14 @@ static int parse(int argc, char **argv, struct broker_options *o)
     return -1;
 }
 
+/* Not if the directory was emptied under us: the names in it are another broker's. */
+static bool owns_directory(const struct broker *b)
+{
+    struct stat ours, now;
+    return fstat(b->lock_fd, &ours) == 0 && stat("broker.lock", &now) == 0 &&
+           ours.st_dev == now.st_dev && ours.st_ino == now.st_ino;
+}
+
 int broker_main(int argc, char **argv)
 {
     struct broker_options o = { .cgroup = true,
@@ -118,8 +127,10 @@ int broker_main(int argc, char **argv)
     rc = broker_run(b);
     /* Programs keep running and keep what they hold: the run file tells the
      * next broker.  Only the names go, so that nobody knocks in vain. */
-    unlink("broker.sock");
-    unlink("control.sock");
+    if (owns_directory(b)) {
+        unlink("broker.sock");
+        unlink("control.sock");
+    }
     log_event(LOG_INFO, "end", "clients=%u code=%d", b->client_count, rc);
     broker_destroy(b);
     return rc ? 1 : 0;

@@ -26,7 +26,7 @@ says "a hard limit on open files that no agent can live with is named" 'ulimit -
     bash -c "SLUICE_RUN_DIR=$scratch/few; export SLUICE_RUN_DIR; ulimit -n 10; sluice up --emulate a100-80g:1"
 
 # ---- stopped ----
-small --name st -- sleep 60 &
+sluice run -q --mem 1GiB --compute 5 --name st -- sleep 60 &
 job=$!
 eventually "a job" 'leases | jq -e ".leases[] | select(.name == \"st\" and .shim.pid > 0)"'
 kill -STOP "$(leases | jq '.leases[] | select(.name == "st") | .shim.pid')"
@@ -36,6 +36,33 @@ verdict $(($? == 143 ? 0 : 1)) "and its run ends as by SIGTERM"
 kill -STOP "$(ours broker)"
 row "with a stopped broker, ps answers" timeout 10 sluice ps
 eventually "which the agent makes go on" '! ps -o stat= -p $(ours broker) | grep -q T'
+row "and runs work" small -- true
+
+# ---- the run directory ----
+sluice run -q --mem 1GiB --compute 5 --name old -- sleep 30 &
+job=$!
+eventually "a job" 'leases | jq -e ".leases[] | select(.name == \"old\" and .shim.pid > 0)"'
+old=$(leases | jq -r '.leases[] | select(.name == "old") | .id')
+agent=$(ours agent) broker=$(ours broker)
+kill -9 "$agent" "$broker"
+rm "$SLUICE_RUN_DIR/journal"
+row "an agent that lost its journal starts" sluice up --emulate a100-80g:2
+check "and takes no new job for one of the jobs that still live" \
+    "small --name new -- true && [ \$(leases -a | jq -r '.leases[] | select(.name == \"new\") | .id') != $old ] && kill -0 $job"
+kill $job
+wait $job
+
+sluice run -q --mem 1GiB --compute 5 --name old -- sleep 3 &
+job=$!
+eventually "a job" 'leases | jq -e ".leases[] | select(.name == \"old\" and .shim.pid > 0)"'
+agent=$(ours agent) broker=$(ours broker)
+rm -rf "${SLUICE_RUN_DIR:?}"/*
+row "with the run directory emptied, a new agent serves it" sluice up --emulate a100-80g:2
+wait $job
+verdict $? "and the old one's job ends as it would have"
+eventually "with the old agent and the old broker" "! kill -0 $agent && ! kill -0 $broker"
+check "which leave the new one's sockets and front alone" \
+    'cd $SLUICE_RUN_DIR && [ -S agent.sock ] && [ -S broker.sock ] && [ -S control.sock ] && [ -e front/libOpenCL.so.1 ]'
 row "and runs work" small -- true
 
 row "down ends it all" sluice down

@@ -1,6 +1,7 @@
 # What every live test shares: a Sluice of its own in a run directory of its own, and rows.
 # Source it first; it puts the test in a network namespace of its own, because the lock of
-# a device is an abstract socket and tests may run beside each other.
+# a device is an abstract socket and tests may run beside each other (in a container that allows
+# none it stays outside: meson runs the live tests one by one).
 #
 #   row "a sentence" command…      passes if the command does
 #   fails "a sentence" status command…   passes if it exits with that status
@@ -9,7 +10,7 @@
 #   finish                          prints "N passed, N failed, N skipped"; exit status
 # shellcheck shell=bash
 
-if [ -z "${E2E_INSIDE:-}" ] && [ "$(id -u)" = 0 ]; then
+if [ -z "${E2E_INSIDE:-}" ] && [ "$(id -u)" = 0 ] && unshare -n true 2>/dev/null; then
     E2E_INSIDE=1 exec unshare -n -- "$0" "$@"
 fi
 
@@ -22,6 +23,17 @@ export SLUICE_RUN_DIR
 [ "$(id -u)" = 0 ] && chmod 711 "$SLUICE_RUN_DIR"
 scratch=$(mktemp -d /tmp/sls-XXXXXX)
 passed=0 failed=0 skipped=0
+
+# How the front can be placed on this machine: "mount" (root), "userns" (a user, with --userns) or
+# "environment", which a child that clears its environment leaves behind.
+if [ "$(id -u)" = 0 ]; then
+    unshare -m mount --bind /tmp /tmp 2>/dev/null && placing=mount
+else
+    unshare -Urm mount --bind /tmp /tmp 2>/dev/null && placing=userns
+fi
+placing=${placing:-environment}
+[ "$placing" = userns ] && place=--userns
+export place=${place:-}
 
 cleanup() {
     sluice down --force >/dev/null 2>&1

@@ -212,7 +212,7 @@ struct gate_batch *gate_enter_nowait(struct gate_queue *q, struct cost_entry *e,
     struct gate_ask ask = { .cost_ns = c.cost_ns, .nowait = true };
     struct gate_after after = { 0 };
     struct gate_batch *b = NULL;
-    struct gate_go go;
+    struct gate_go go = { .waited = false };
 
     pthread_mutex_lock(&g->lock);
     enum joined joined = JOIN_GONE;

@@ -171,7 +171,7 @@ static bool open_deferred(struct gates *gs, struct gate_deferred *d, uint64_t *r
     struct gate_ask ask = { .cost_ns = c.cost_ns };
     struct gate_after after = { 0 };
     struct gate_batch *b = NULL;
-    struct gate_go go;
+    struct gate_go go = { .waited = false };
 
     pthread_mutex_lock(&g->lock);
     enum gate_verdict v = gate_try_turn(g, &ask, &go, &after);

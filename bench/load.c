@@ -255,6 +255,7 @@ int main(int argc, char **argv)
         case GAP: l.gap_ns = strtoull(optarg, NULL, 10) * NS_PER_US; break;
         case CALIBRATE: only_calibrate = true; break;
         case LATENCIES: l.latencies = true; break;
+        case DEPTH: l.depth = (unsigned)min_u64(max_u64(1, strtoul(optarg, NULL, 10)), MAX_DEPTH); break;
         default: return 2;
         }
     /* clang-format on */

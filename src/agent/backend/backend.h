@@ -41,6 +41,10 @@ extern const struct backend backend_opencl, backend_emulated;
 extern const struct backend *const backends[];
 const struct backend *backend_find(const char *name);
 
+/* The figures that a probe and a recorded machine give by the same names: memory_bytes,
+ * max_alloc_bytes, compute_units, clock_mhz, unified, numa_node.  What is absent stays. */
+int backend_read_numbers(const json_t *j, struct device *d, struct sl_err *err);
+
 /* ---- parts that are tested by themselves ---- */
 
 /* A model that can be emulated. */

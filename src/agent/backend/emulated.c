@@ -123,23 +123,8 @@ static int add_models(const char *spec, struct device *out, uint32_t max, uint32
 
 static int read_numbers(const json_t *j, struct device *d, struct sl_err *err)
 {
-    uint64_t numa = UNKNOWN_U64;
-    int rc = json_get_u64(j, "memory_bytes", &d->memory_bytes, err);
-    if (rc == 0)
-        rc = json_get_u64(j, "reserve_bytes", &d->reserve_bytes, err);
-    if (rc == 0)
-        rc = json_get_u64(j, "max_alloc_bytes", &d->max_alloc_bytes, err);
-    if (rc == 0)
-        rc = json_get_u32(j, "compute_units", &d->compute_units, err);
-    if (rc == 0)
-        rc = json_get_u32(j, "clock_mhz", &d->clock_mhz, err);
-    if (rc == 0)
-        rc = json_get_bool(j, "unified", &d->unified, err);
-    if (rc == 0)
-        rc = json_get_u64(j, "numa_node", &numa, err);
-    if (rc == 0 && numa != UNKNOWN_U64)
-        d->numa_node = numa < 4096 ? (int32_t)numa : -1;
-    return rc;
+    int rc = backend_read_numbers(j, d, err);
+    return rc == 0 ? json_get_u64(j, "reserve_bytes", &d->reserve_bytes, err) : rc;
 }
 
 static int read_device(const json_t *j, struct device *d, char *slug, size_t slug_size,

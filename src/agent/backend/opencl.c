@@ -72,7 +72,6 @@ static int read_device(const json_t *j, uint64_t mem_total_bytes, struct device 
                        struct sl_err *err)
 {
     const char *type = "", *failed = NULL;
-    uint64_t numa = UNKNOWN_U64;
     int rc = json_copy_str(j, "platform", d->platform, sizeof d->platform, err);
     if (rc == 0)
         rc = json_copy_str(j, "name", d->model, sizeof d->model, err);
@@ -87,20 +86,9 @@ static int read_device(const json_t *j, uint64_t mem_total_bytes, struct device 
     if (rc == 0)
         rc = json_get_str(j, "failed", &failed, err);
     if (rc == 0)
-        rc = json_get_bool(j, "unified", &d->unified, err);
-    if (rc == 0)
-        rc = json_get_u64(j, "memory_bytes", &d->memory_bytes, err);
-    if (rc == 0)
-        rc = json_get_u64(j, "max_alloc_bytes", &d->max_alloc_bytes, err);
-    if (rc == 0)
-        rc = json_get_u32(j, "compute_units", &d->compute_units, err);
-    if (rc == 0)
-        rc = json_get_u32(j, "clock_mhz", &d->clock_mhz, err);
-    if (rc == 0)
-        rc = json_get_u64(j, "numa_node", &numa, err);
+        rc = backend_read_numbers(j, d, err);
     if (rc < 0)
         return rc;
-    d->numa_node = numa < 4096 ? (int32_t)numa : -1;
     bool cpu = strcmp(type, "cpu") == 0;
     struct utsname host;
     snprintf(d->arch, sizeof d->arch, "%.31s",

@@ -340,6 +340,19 @@ static void client_create(struct ledger *l, struct client *c, struct lease *leas
         seat_init(&c->seat[i], c, &lease->share[i], NULL);
 }
 
+/* Before the client's page goes: what it counted is the lease's. */
+static void keep_counters(struct client *c)
+{
+    for (uint32_t i = 0; c->page && i < c->lease->slice_count; i++) {
+        struct share *s = &c->lease->share[i];
+        struct proto_slot *slot = &c->page->slot[i];
+        s->gone_kernels += atomic_load(&slot->kernels);
+        s->gone_copies += atomic_load(&slot->copies);
+        s->gone_ungated += atomic_load(&slot->ungated);
+        s->gone_longest_ns = max_u64(s->gone_longest_ns, atomic_load(&slot->longest_ns));
+    }
+}
+
 int ledger_join(struct ledger *l, uint32_t client, uint64_t number, struct proto_page *page,
                 uint64_t now_ns)
 {
@@ -357,6 +370,7 @@ int ledger_join(struct ledger *l, uint32_t client, uint64_t number, struct proto
         client_create(l, c, lease);
     else
         memory_void(l, c);
+    keep_counters(c);
     c->page = page;
     c->suspect = false;
     for (uint32_t i = 0; i < lease->slice_count; i++) {
@@ -407,18 +421,6 @@ void ledger_suspect(struct ledger *l, uint32_t client, uint64_t now_ns)
         if (c->seat[i].state != SEAT_LATE)
             seat_retire(l, &c->seat[i], l->now_ns);
         c->seat[i].wants_after = false;
-    }
-}
-
-static void keep_counters(struct client *c)
-{
-    for (uint32_t i = 0; c->page && i < c->lease->slice_count; i++) {
-        struct share *s = &c->lease->share[i];
-        struct proto_slot *slot = &c->page->slot[i];
-        s->gone_kernels += atomic_load(&slot->kernels);
-        s->gone_copies += atomic_load(&slot->copies);
-        s->gone_ungated += atomic_load(&slot->ungated);
-        s->gone_longest_ns = max_u64(s->gone_longest_ns, atomic_load(&slot->longest_ns));
     }
 }
 

@@ -228,6 +228,32 @@ static void test_suspect_recovered_and_dropped(void **state)
     free(l);
 }
 
+/* What a process counted stays the lease's when it comes back with a new page, and when it
+ * ends. */
+static void test_counters_outlive_a_page(void **state)
+{
+    struct ledger *l = fresh();
+    struct proto_ctl m = { 0 };
+    grant(l, 1, 1, 100 * MIB, 100 * MIB, NULL);
+    struct proto_page *first = join(l, 0, 1);
+    atomic_store(&first->slot[0].kernels, 5);
+    atomic_store(&first->slot[0].ungated, 2);
+    ledger_suspect(l, 0, 2);
+    struct proto_page *second = join(l, 0, 1);
+    atomic_store(&second->slot[0].kernels, 3);
+    atomic_store(&second->slot[0].copies, 1);
+    assert_int_equal(ledger_stat_lease(l, 1, &m, 3), 0);
+    assert_int_equal(m.lease_stat.slice[0].kernels, 8);
+    assert_int_equal(m.lease_stat.slice[0].copies, 1);
+    assert_int_equal(m.lease_stat.slice[0].ungated, 2);
+    ledger_leave(l, 0, 4);
+    assert_int_equal(ledger_stat_lease(l, 1, &m, 5), 0);
+    assert_int_equal(m.lease_stat.slice[0].kernels, 8);
+    free(first);
+    free(second);
+    free(l);
+}
+
 static uint64_t rnd(uint64_t *x)
 {
     *x ^= *x << 13;
@@ -427,6 +453,7 @@ int main(void)
         cmocka_unit_test(test_borrowed_memory_never_takes_a_promise),
         cmocka_unit_test(test_resize),
         cmocka_unit_test(test_suspect_recovered_and_dropped),
+        cmocka_unit_test(test_counters_outlive_a_page),
         cmocka_unit_test(test_races_for_the_last_byte),
         cmocka_unit_test(test_soak_against_a_model),
     };

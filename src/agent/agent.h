@@ -148,7 +148,7 @@ uint32_t agent_live_count(const struct agent *a);
 int agent_save(struct agent *a, struct agent_lease *al, struct sl_err *err);
 int agent_open_journal(struct agent *a, struct sl_err *err);
 int agent_save_device(struct agent *a, const struct device *d, struct sl_err *err);
-/* Compact the journal, forget what ended long ago. */
+/* Compact the journal, cut the logs, forget what ended long ago. */
 void agent_tidy(struct agent *a);
 /* Its uid or root. */
 bool agent_may_change(const struct agent_lease *al, const struct api_caller *c);

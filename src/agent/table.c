@@ -5,12 +5,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "core/clock.h"
 #include "os/file.h"
 #include "os/log.h"
+
+#define LOG_MAX_BYTES (16 << 20) /* then a new one is begun; one old one is kept */
 
 bool agent_lease_is_live(const struct agent_lease *al)
 {
@@ -231,8 +235,24 @@ static void forget_old(struct agent *a)
     a->lease_count = kept;
 }
 
+/* Both are written by appending, so what is cut off here is not written again. */
+static void bound_log(const struct agent *a, const char *name)
+{
+    char path[128], old[136];
+    struct stat st;
+    agent_path(a, name, path, sizeof path);
+    if (stat(path, &st) != 0 || st.st_size <= LOG_MAX_BYTES)
+        return;
+    snprintf(old, sizeof old, "%s.1", path);
+    file_copy(path, old, 0600, NULL); /* on a full disk the room is worth more */
+    if (truncate(path, 0) == 0)
+        log_info("log-cut", "path=%s kept=%s", path, old);
+}
+
 void agent_tidy(struct agent *a)
 {
+    bound_log(a, "agent.log");
+    bound_log(a, "broker.log");
     for (uint32_t i = 0; i < a->lease_count; i++)
         if (a->lease[i]->unsaved)
             agent_save(a, a->lease[i], NULL);

@@ -39,6 +39,9 @@ eventually "which the agent makes go on" '! ps -o stat= -p $(ours broker) | grep
 row "and runs work" small -- true
 
 # ---- the run directory ----
+truncate -s 20M "$SLUICE_RUN_DIR/agent.log" "$SLUICE_RUN_DIR/broker.log"
+eventually "a log that has grown for long is begun anew" \
+    '[ $(cat $SLUICE_RUN_DIR/agent.log $SLUICE_RUN_DIR/broker.log | wc -c) -lt 100000 ] && [ -e $SLUICE_RUN_DIR/agent.log.1 ] && [ -e $SLUICE_RUN_DIR/broker.log.1 ]'
 sluice run -q --mem 1GiB --compute 5 --name old -- sleep 30 &
 job=$!
 eventually "a job" 'leases | jq -e ".leases[] | select(.name == \"old\" and .shim.pid > 0)"'

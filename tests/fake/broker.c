@@ -105,6 +105,7 @@ static void hello(struct fake_broker *b, int fd, struct proto_msg *m)
     assert(p != MAP_FAILED);
     p->magic = PROTO_PAGE_MAGIC;
     p->version = PROTO_VERSION;
+    p->flags = b->flags;
     p->slot_count = 2;
     p->lease = 7;
     for (int i = 0; i < 2; i++) {

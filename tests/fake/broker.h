@@ -26,6 +26,7 @@ struct fake_broker {
     _Atomic uint64_t turn_ns;    /* of automatic grants; 0: open deadline */
     _Atomic uint64_t limit_bytes;
     uint32_t mode, request_permille, limit_permille;
+    _Atomic uint32_t flags; /* PROTO_LEASE_*, of pages given from now on */
     char platform[64], name[128], driver[64]; /* of every slot; ordinals count up */
 
     /* what it saw */

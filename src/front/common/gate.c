@@ -234,6 +234,11 @@ void gate_ungated(struct gate *g)
         atomic_fetch_add_explicit(&s->ungated, 1, relaxed);
 }
 
+bool gate_is_forked(const struct gate *g)
+{
+    return gates_forked(g->gates);
+}
+
 /* ---- completing -------------------------------------------------------- */
 
 void gate_completed(struct gate_batch *b)

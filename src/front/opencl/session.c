@@ -169,6 +169,12 @@ bool ocl_may_pass(void)
     struct ocl_session *s = ocl_session();
     if (s->device_count == 0)
         return true;
-    gate_ungated(&s->gates.gate[s->device[0].slot]);
-    return !(link_page(&s->link)->flags & PROTO_LEASE_FAIL_CLOSED);
+    struct gate *g = &s->gates.gate[s->device[0].slot];
+    struct proto_page *page = link_page(&s->link); /* a forked child's own */
+    if (gate_is_forked(g))
+        atomic_fetch_add_explicit(&page->slot[s->device[0].slot].ungated, 1,
+                                  memory_order_relaxed);
+    else
+        gate_ungated(g);
+    return !(page->flags & PROTO_LEASE_FAIL_CLOSED);
 }

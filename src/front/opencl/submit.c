@@ -305,7 +305,8 @@ bool submit_begin(struct submit *s, struct submit_cost cost, cl_bool blocking,
     s->wait_count = count;
     s->wait_list = list;
     s->event = s->asked = event;
-    if (!q)
+    /* In a forked child the turn word counts the parent's work: nothing is gated. */
+    if (!q || __builtin_expect(gate_is_forked(q->gate_of), 0))
         return ocl_may_pass();
     s->own = NULL;
     s->long_list = NULL;
@@ -335,7 +336,7 @@ bool submit_begin(struct submit *s, struct submit_cost cost, cl_bool blocking,
 cl_int submit_end(struct submit *s, cl_int code)
 {
     struct ocl_queue *q = s->queue;
-    if (!q)
+    if (!q || gate_is_forked(q->gate_of))
         return code;
     if (code == CL_SUCCESS)
         atomic_store_explicit(&q->last_event, s->asked ? *s->asked : NULL,

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "opencl.h"
@@ -314,7 +315,36 @@ static bool counted_or_refused(void)
     return true;
 }
 
+/* Exit status of a forked child: what its launch returned, negated. */
+static int launch_in_child(struct fixture *f)
+{
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        cl_int code = CL_SUCCESS;
+        for (int i = 0; i < 50 && code == CL_SUCCESS; i++)
+            code = launch(f->queue, f->kernel, 0, NULL, NULL);
+        _exit(-code);
+    }
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static bool forked_child_is_counted_or_refused(void)
+{
+    struct fixture f;
+    EXPECT(fixture_open(&f));
+    EXPECT(launch_in_child(&f) == 0);
+    EXPECT(atomic_load(&slot()->ungated) > 0); /* on the child's own page */
+    broker.flags = PROTO_LEASE_FAIL_CLOSED;
+    EXPECT(launch_in_child(&f) == -CL_OUT_OF_RESOURCES);
+    EXPECT(launch(f.queue, f.kernel, 0, NULL, NULL) == CL_SUCCESS);
+    return true;
+}
+
 const struct row gate_rows[] = {
+    { "what a forked child launches is counted, and refused when the lease is fail-closed",
+      "", forked_child_is_counted_or_refused },
     { "ungated calls are counted, and refused when the lease is fail-closed", "",
       counted_or_refused },
     { "every launch is counted and the turn falls idle", "", launches_are_counted },

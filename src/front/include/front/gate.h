@@ -337,4 +337,7 @@ void gate_defer_cancel(struct gate_deferred *d);
 /* Count a call that went past the gate. */
 void gate_ungated(struct gate *g);
 
+/* This is a forked child of the process that made the gates: everything passes. */
+bool gate_is_forked(const struct gate *g);
+
 #endif

@@ -6,8 +6,6 @@
 #
 #   tests/real/run.sh [NAME…]        needs `tools/bootstrap soak`; what is not installed is skipped
 #
-# darktable only by name: PoCL takes minutes for its kernels.
-#
 # With REPORT=FILE the seconds of each run are written there, one line a program.
 . "$(dirname "$0")/../e2e/lib.sh"
 
@@ -144,20 +142,6 @@ print(a.get().astype(numpy.int64).sum())
 PY
     compare opencv "--mem 64MiB --compute 20" cat /usr/bin/python3 "$scratch/blur.py"
     unset OPENCV_OPENCL_DEVICE
-fi
-
-# darktable discards a CPU device at first sight, but not one that its configuration knows as allowed;
-# PoCL 3.1 does not understand its -I"folder", but looks for headers beside its own cache.
-if [ "$only" != "  " ] && wanted darktable darktable-cli; then
-    export POCL_CACHE_DIR="$scratch/pocl"
-    mkdir "$POCL_CACHE_DIR" && cp /usr/share/darktable/kernels/*.{h,cl} "$POCL_CACHE_DIR"
-    /usr/bin/python3 -c 'import sys; sys.stdout.buffer.write(b"P6 256 256 255\n" + bytes(i * i % 251 for i in range(3 << 16)))' >"$scratch/in.ppm"
-    photo='cd $scratch && rm -f out*.png && darktable-cli in.ppm out.png --core --configdir $scratch/dt --cachedir $scratch/dt --tmpdir $scratch -d opencl >dt.log 2>&1 &&
-        if grep -q "opencl is AVAILABLE" dt.log; then md5sum <out.png; else cat dt.log >&2; false; fi'
-    bare sh -c "$photo" >/dev/null 2>&1 # writes its configuration
-    sed -i -E 's/^(cldevice_v4_[a-z0-9]+)=.*/\1=0 0 0 16 16 128 0 0 0.000000 0.000/' "$scratch/dt/darktablerc"
-    compare darktable "--mem 1GiB --compute 50" cat sh -c "$photo"
-    unset POCL_CACHE_DIR
 fi
 
 check "at the end nobody holds a byte" \

@@ -330,13 +330,11 @@ static pid_t fake_shim(const char *lease, bool ignore_term, pid_t *child)
     if (shim == 0) {
         char path[80], body[60];
         setsid();
-        signal(SIGTERM, SIG_IGN);
+        signal(SIGTERM, ignore_term ? SIG_IGN : SIG_DFL); /* the program's from its start */
         pid_t mine = fork();
-        if (mine == 0) {
-            signal(SIGTERM, ignore_term ? SIG_IGN : SIG_DFL);
-            for (;;)
-                pause();
-        }
+        while (mine == 0)
+            pause();
+        signal(SIGTERM, SIG_IGN);
         snprintf(path, sizeof path, "/v1/leases/%s/anchor", lease);
         snprintf(body, sizeof body, "{\"child_pid\":%d}", mine);
         int said[2] = { live_call(&l, "POST", path, body, NULL), mine };

@@ -70,4 +70,20 @@ row "and runs work" small -- true
 
 row "down ends it all" sluice down
 check "no process is left" '! ours agent && ! ours broker && ! ours shim'
+
+# ---- a tenant that lies, beside one that works, on the real device ----
+row "an agent with the real device" sluice up
+broker=$(ours broker)
+sluice run -q --mem 64MiB --compute 50 --name liar -- python3 "$top/tests/e2e/scribble.py" 6 &
+liar=$!
+eventually "a tenant that fills its page with rubbish and floods the broker" \
+    'leases | jq -e ".leases[] | select(.name == \"liar\" and .clients == 1)"'
+row "does not stop the one beside it" bash -c \
+    'sluice run -q --mem 128MiB --compute 50 -- sluice-selftest --seconds 3 --mem 1MiB --json | jq -e ".kernels > 50"'
+check "gets no more memory than its limit" '[ "$(leases | jq ".leases[] | select(.name == \"liar\") | .mem.used <= .mem.limit")" != false ]'
+wait $liar
+verdict $? "and is served until its end"
+check "by the same broker" "kill -0 $broker"
+eventually "nothing is held afterwards" 'sluice devices -o json | jq -e "[.devices[].memory.lent_bytes] | add == 0"'
+row "down ends it all" sluice down
 finish

@@ -163,7 +163,7 @@ static int open_loop(struct broker *b, struct sl_err *err)
     sigprocmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a log at its limit is lost, not the ledger */
-    signal(SIGHUP, SIG_IGN); /* the terminal of whoever started us is not our life */
+    signal(SIGHUP, SIG_IGN);  /* the terminal of whoever started us is not our life */
 
     b->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     b->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);

@@ -14,8 +14,8 @@
 #define WORD_TAG(w)    ((uint32_t)((w) >> GATE_WORD_TAG_SHIFT) & 0xfffffu)
 #define WORD_LEFT(w)   ((int64_t)(w) >> GATE_WORD_NS_SHIFT)
 
-_Static_assert(GATE_BATCH_NS < 1u << 19, "the budget fits the word's 20 signed bits");
-_Static_assert(GATE_BATCH_NS / COST_MIN_NS < 1u << GATE_WORD_COUNT_BITS,
+_Static_assert(GATE_BATCH_OPEN_NS < 1u << 19, "the budget fits the word's 20 signed bits");
+_Static_assert(GATE_BATCH_OPEN_NS / COST_MIN_NS < 1u << GATE_WORD_COUNT_BITS,
                "the commands of one batch fit the word");
 _Static_assert(GATE_BATCHES == 256, "the low byte of the tag is the index");
 

@@ -193,7 +193,7 @@ enum gate_verdict gate_try_turn(struct gate *g, const struct gate_ask *ask,
         }
         uint64_t now = clock_now_ns();
         uint64_t deadline = atomic_load(&s->deadline_ns);
-        uint64_t budget = GATE_BATCH_NS;
+        uint64_t budget = deadline == SLOT_OPEN ? GATE_BATCH_OPEN_NS : GATE_BATCH_NS;
         if (deadline != SLOT_OPEN && !ask->nowait) {
             if (now >= deadline) {
                 if (SLOT_FLIGHT(state) != 0)

@@ -150,10 +150,11 @@ static void grant(void **state)
     assert_int_equal(atomic_load(&b.wants), 1);
 }
 
-static void batch(void **state)
+/* `count` commands of 10 us fill a batch. */
+static void fill_batch(uint64_t deadline_ns, uint64_t count)
 {
-    fake_grant(&b, 0, SLOT_OPEN);
-    for (int i = 0; i < 18; i++)
+    fake_grant(&b, 0, deadline_ns);
+    for (uint64_t i = 0; i < count - 2; i++)
         assert_null(submit(&q, US10));
     assert_null(gate_enter(&q, US10, GATE_COPY));
     gate_leave(&q);
@@ -165,11 +166,21 @@ static void batch(void **state)
     gate_completed(closing);
     assert_int_equal(turn_word(), SLOT_HELD);
     assert_true(atomic_load(&s->idle_since_ns) > 0);
-    assert_int_equal(atomic_load(&s->submitted), 20);
-    assert_int_equal(atomic_load(&s->completed), 20);
-    assert_int_equal(atomic_load(&s->kernels), 19);
+    assert_int_equal(atomic_load(&s->submitted), count);
+    assert_int_equal(atomic_load(&s->completed), count);
+    assert_int_equal(atomic_load(&s->kernels), count - 1);
     assert_int_equal(atomic_load(&s->copies), 1);
     assert_int_equal(g->flight_ns, 0);
+}
+
+static void batch(void **state)
+{
+    fill_batch(clock_now_ns() + 100 * NS_PER_S, 20);
+}
+
+static void batch_open(void **state)
+{
+    fill_batch(SLOT_OPEN, 50);
 }
 
 static void sensed(void **state)
@@ -625,6 +636,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest rows[] = {
         row("a submit asks for the turn, waits, and goes when it is granted", grant),
         row("a batch takes 200 us of predicted work; its last command is sensed", batch),
+        row("in a turn without an end it takes 500 us", batch_open),
         row("long, unseen and unknown commands are sensed each", sensed),
         row("after the deadline the last completion releases, with more when one waits",
             deadline),

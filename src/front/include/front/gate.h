@@ -39,10 +39,11 @@
 #include "front/cost.h"
 #include "front/link.h"
 
-#define GATE_BATCH_NS 200000u /* predicted work between two sensed commands */
-#define GATE_BATCHES  256u    /* in flight per device; far above any flight bound */
-#define GATE_PARTS    4u      /* different kernels of a batch that learn from it */
-#define GATE_DEFERRED 1024u   /* commands behind unset user events, per process */
+#define GATE_BATCH_NS      200000u /* predicted work between two sensed commands */
+#define GATE_BATCH_OPEN_NS 500000u /* the same in a turn without an end: nobody waits */
+#define GATE_BATCHES       256u    /* in flight per device; far above any flight bound */
+#define GATE_PARTS         4u      /* different kernels of a batch that learn from it */
+#define GATE_DEFERRED      1024u   /* commands behind unset user events, per process */
 
 enum gate_kind { GATE_KERNEL = 0, GATE_COPY = 1 };
 

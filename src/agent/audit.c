@@ -96,6 +96,8 @@ static void look_at(struct agent *a, struct agent_lease *al, pid_t pid, uint64_t
              "lease=L%" PRIu64 " pid=%d what=\"maps a vendor library and has "
              "not said hello\"",
              al->l.number, pid);
+    if (al->l.fail_closed)
+        drain_start(a, al, "fail-closed: a process used the device past the front");
 }
 
 void audit_run(struct agent *a, uint64_t now_ns)
@@ -106,7 +108,7 @@ void audit_run(struct agent *a, uint64_t now_ns)
         if (al->l.state != LEASE_ACTIVE || !al->l.shim_pid)
             continue;
         uint32_t n = drain_pids(a, al, pids, AUDIT_MAX_PIDS);
-        for (uint32_t k = 0; k < n; k++)
+        for (uint32_t k = 0; k < n && al->l.state == LEASE_ACTIVE; k++)
             look_at(a, al, pids[k], now_ns);
     }
 }

@@ -36,7 +36,8 @@ const struct cli_option cli_lease_options[] = {
     { "cpus", 0, "N", CLI_NUMBER, "host processors it may use: 0.5, 4" },
     { "host-mem", 0, "SIZE", CLI_SIZE, "host memory it may use" },
     { "fail-closed", 0, NULL, CLI_FLAG,
-      "end the program if it uses the device outside its slice (default: report it)" },
+      "refuse calls that would pass the gate, and end the program if it uses the device"
+      " past the front (default: report both)" },
     { "dry-run", 0, NULL, CLI_FLAG, "say where it would run, and run nothing" },
     { NULL },
 };

@@ -147,6 +147,7 @@ static json_t *memory_to_json(const struct device *d)
              d->memory_bytes == UNKNOWN_U64 ? json_null()
                                             : json_u64(device_lendable_bytes(d)),
              &ok);
+    json_put(j, "wipe", form_text(d->wipe[0] ? d->wipe : "unknown"), &ok);
     json_put(j, "lent_bytes", json_u64(d->lent_bytes), &ok);
     json_put(j, "used_bytes", json_u64(d->used_bytes), &ok);
     json_put(j, "max_alloc_bytes", json_u64(d->max_alloc_bytes), &ok);
@@ -232,6 +233,7 @@ static int memory_from_json(const json_t *j, struct device *d, struct sl_err *er
     if ((rc = json_get_u64(memory, "bytes", &d->memory_bytes, err)) < 0 ||
         (rc = json_copy_str(memory, "source", d->memory_source, sizeof d->memory_source,
                             err)) < 0 ||
+        (rc = json_copy_str(memory, "wipe", d->wipe, sizeof d->wipe, err)) < 0 ||
         (rc = json_get_u64(memory, "reserve_bytes", &d->reserve_bytes, err)) < 0 ||
         (rc = json_get_u64(memory, "lent_bytes", &d->lent_bytes, err)) < 0 ||
         (rc = json_get_u64(memory, "used_bytes", &d->used_bytes, err)) < 0)

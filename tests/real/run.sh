@@ -122,6 +122,7 @@ if wanted clblast clblast_test_xaxpy; then
 fi
 
 if wanted ffmpeg ffmpeg; then
+    # shellcheck disable=SC2054  # the commas are of ffmpeg
     blur=(ffmpeg -v error -init_hw_device opencl=ocl -filter_hw_device ocl -f lavfi
         -i testsrc=duration=2:size=640x480:rate=10
         -vf format=yuv420p,hwupload,avgblur_opencl=sizeX=3,hwdownload,format=yuv420p -f framemd5 -)

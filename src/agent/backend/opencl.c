@@ -63,6 +63,8 @@ static void settle_memory(struct device *d, bool cpu, uint64_t mem_total_bytes)
         d->memory_bytes = mem_total_bytes;
         snprintf(d->memory_source, sizeof d->memory_source, "MemTotal");
     }
+    /* a CPU device's memory is the kernel's, which clears each page before it gives it out */
+    snprintf(d->wipe, sizeof d->wipe, "%s", cpu ? "driver" : "unknown");
     d->reserve_bytes = cpu || d->unified ? d->memory_bytes / 100 * CPU_RESERVE_PERCENT
                                          : min_u64(GPU_RESERVE_BYTES, d->memory_bytes / 4);
     d->reserve_bytes = (d->reserve_bytes + MIB - 1) / MIB * MIB;

@@ -1,5 +1,5 @@
 /*
- * Owns kernel launches: an ordinary one costs some sixty instructions, because
+ * Owns kernel launches: an ordinary one costs some hundred instructions, because
  * 2 % of a launch is what the whole front may cost.  bench-launch counts them.
  */
 #include "event.h"

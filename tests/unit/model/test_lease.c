@@ -295,6 +295,7 @@ static struct device sample_device(void)
         .unified = true,
         .memory_bytes = 85899345920,
         .memory_source = "recorded",
+        .wipe = "driver",
         .reserve_bytes = 1 << 30,
         .max_alloc_bytes = 1 << 29,
         .compute_units = 108,

@@ -42,6 +42,7 @@ struct device {
     bool unified;                  /* host memory is device memory */
     uint64_t memory_bytes;         /* what the driver reports in a clean environment */
     char memory_source[48];        /* "clGetDeviceInfo", "recorded", "MemTotal" */
+    char wipe[16];                 /* who clears freed memory: "driver", "unknown" */
     uint64_t reserve_bytes;        /* never lent */
     uint64_t max_alloc_bytes;      /* largest single allocation the driver takes */
     uint32_t compute_units, clock_mhz;

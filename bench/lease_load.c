@@ -57,9 +57,12 @@ pid_t load_start(struct stage *s, const struct load *l, const char *const *optio
     const char *argv[20] = {
         stage_program(s, "bench-load"), "--mode", l->mode, "--iters", iterations(s, l->kernel_us),
         "--seconds", seconds, "--start-ns", start, "--gap-us", gap,
+        "--depth", l->kernel_us >= 10000 ? "4" : "64",
     };
     /* clang-format on */
-    size_t n = 13;
+    size_t n = 0;
+    while (argv[n])
+        n++;
     if (l->host_on_cpu1) {
         argv[n++] = "--host-cpu";
         argv[n++] = "1";

@@ -313,7 +313,11 @@ static int run_set(const struct set *set, const char *only)
         for (size_t i = 0; i < MAX_LEASES && scene->member[i].mode; i++)
             alone_rate[i] = rate_alone(&stage, &scene->member[i], set, quick ? 2 : 6);
         bool is_async = !strcmp(scene->member[0].mode, "async");
-        int seconds = quick ? 12 : is_async ? set->seconds : set->other_seconds;
+        const char *given = getenv("BENCH_SECONDS");
+        int seconds = given      ? atoi(given)
+                      : quick    ? 12
+                      : is_async ? set->seconds
+                                 : set->other_seconds;
         run_scene(&stage, scene, set, seconds, &take);
         report_windows(r, scene, &take, 1, NULL);
         report_windows(r, scene, &take, 10, &pool);

@@ -155,6 +155,7 @@ static int race(int count, uint64_t limit)
 static int crowd(int count)
 {
     int pipe_go[2], pipe_done[2];
+    setpgid(0, 0); /* ends its children by their group, which must not be the caller's */
     if (pipe(pipe_go) || pipe(pipe_done))
         return die("pipe", NULL);
     for (int i = 0; i < count; i++) {

@@ -171,6 +171,8 @@ static void grant_and_answer(struct agent *a, struct agent_lease *al, struct api
         if (rc < 0)
             drain_start(a, al, err.msg);
     }
+    if (!r)
+        return; /* a submitted job that had to wait: answered then */
     if (rc < 0)
         api_fail(r, &err);
     else
@@ -268,10 +270,14 @@ static void start_waiting(struct agent *a, struct agent_lease *al, struct api_re
         api_fail(r, &err);
         return;
     }
-    al->waiting = r;
-    api_on_cancel(r, waiter_gone, a);
     log_info("lease-waits", "lease=L%" PRIu64 " uid=%u why=\"%s\"", al->l.number, al->l.uid,
              v->why);
+    if (al->job) { /* it waits by itself: whoever handed it over goes home */
+        api_answer(r, 202, agent_job_json(a, al));
+        return;
+    }
+    al->waiting = r;
+    api_on_cancel(r, waiter_gone, a);
 }
 
 /* ---- the operation ---- */

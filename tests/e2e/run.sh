@@ -103,6 +103,8 @@ check "nothing was run" "[ ! -e $scratch/ran ]"
 sluice run --mem 64MiB --compute 90 --name full -- sleep 60 >/dev/null 2>&1 &
 full=$!
 eventually "a lease takes 90 %" 'leases | jq -e ".leases[] | select(.name == \"full\" and .state == \"active\")"'
+row "submit returns at once though there is no room" sluice submit --name later --mem 64MiB --compute 50 -- sh -c 'echo ran late'
+check "its job is pending" 'leases | jq -e ".leases[] | select(.name == \"later\" and .state == \"pending\")"'
 fails "no room is 125" 125 sluice run --mem 64MiB --compute 20 -- true
 says "with the cause" 'compute' sluice run --mem 64MiB --compute 20 -- true
 fails "--wait=1s runs out" 125 sluice run --mem 64MiB --compute 20 --wait=1s -- true
@@ -112,6 +114,7 @@ eventually "a waiting run is pending" 'leases | jq -e ".leases[] | select(.state
 row "release makes room" sluice release full
 wait $waiter
 verdict $? "and the waiting run went through"
+eventually "and the submitted job ran" 'sluice logs later | grep -q "ran late"'
 wait $full
 
 eventually "at the end nothing is held" \

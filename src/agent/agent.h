@@ -179,6 +179,8 @@ void lease_create_op(void *ctx, struct api_request *r, const struct lease_reques
 void lease_ask(struct agent *a, struct api_request *r, const struct lease_request *q,
                const char *command, bool dry_run, json_t *job);
 /* Room was returned: grant what waits, in order. */
+/* The process that shall anchor a submitted job: the lease ends with it until then. */
+void lease_watch_starter(struct agent *a, struct agent_lease *al, pid_t pid);
 void lease_retry_pending(struct agent *a);
 void lease_refuse_pending(struct agent *a, struct agent_lease *al,
                           const struct sl_err *why);

@@ -163,6 +163,7 @@ int job_start(struct agent *a, struct agent_lease *al, struct sl_err *err)
     json_decref(al->job);
     al->job = NULL;
     log_info("job-started", "lease=L%" PRIu64 " shim=%d", al->l.number, pid);
+    lease_watch_starter(a, al, pid);
     return 0;
 }
 

@@ -117,6 +117,27 @@ void lease_arm_timers(struct agent *a, struct agent_lease *al)
         al->unanchored_until_ns = now + a->o.orphan_grace_ms * NS_PER_MS;
 }
 
+/* The shim of a submitted job ended before it had a program to anchor. */
+static void starter_gone(struct agent *a, struct watch *w)
+{
+    struct agent_lease *al = w->owner;
+    agent_unwatch(a, w);
+    if (al->l.state == LEASE_ACTIVE && !al->l.shim_pid)
+        drain_start(a, al, "its program was never started");
+}
+
+void lease_watch_starter(struct agent *a, struct agent_lease *al, pid_t pid)
+{
+    struct proc_id id;
+    int fd = proc_identify(pid, &id, NULL) < 0 ? -1 : proc_open(&id, NULL);
+    al->caller =
+        (struct watch){ .fd = fd < 0 ? -1 : fd, .ready = starter_gone, .owner = al };
+    if (fd < 0)
+        starter_gone(a, &al->caller);
+    else
+        agent_watch(a, &al->caller, NULL);
+}
+
 static void watch_caller(struct agent *a, struct agent_lease *al, pid_t pid)
 {
     struct proc_id id;

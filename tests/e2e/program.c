@@ -257,13 +257,22 @@ static int use_half(uint64_t bytes)
     return 0;
 }
 
+/* The child keeps its half until the parent has its own, or has failed. */
 static void do_fork(uint64_t bytes)
 {
-    int status;
+    int status, hold[2];
+    char end;
+    if (pipe(hold))
+        _exit(1);
     pid_t child = fork();
-    if (child == 0)
-        _exit(use_half(bytes));
+    if (child == 0) {
+        close(hold[1]);
+        status = use_half(bytes);
+        _exit(read(hold[0], &end, 1) == 0 ? status : 1);
+    }
+    close(hold[0]);
     use_half(bytes);
+    close(hold[1]);
     if (waitpid(child, &status, 0) != child || status)
         _exit(1);
     say("both");

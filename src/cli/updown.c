@@ -13,8 +13,9 @@
 #define DOWN_MS 60000 /* a forced one ends programs first */
 #define GONE_MS 10000
 
-/* What an agent that runs already is, and what that means for these options. */
-static void say_running(struct cli *cli, const struct cli_args *args)
+/* What an agent that runs already is, and what that means for these options: false if it
+ * is not what was asked for. */
+static bool say_running(struct cli *cli, const struct cli_args *args)
 {
     AUTO_JSON json_t *node = NULL;
     bool embedded = fetch_json(cli, "/v1/node", &node, NULL) == 0 &&
@@ -27,9 +28,13 @@ static void say_running(struct cli *cli, const struct cli_args *args)
         cli_note(cli, "an agent runs already in %s", cli->rundir.path);
     static const char *const fixed[] = { "emulate", "share-tenants", "mem-overcommit",
                                          "reserve", "turn" };
+    bool as_asked = true;
     for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
-        if (cli_has(args, fixed[i]))
+        if (cli_has(args, fixed[i])) {
             cli_note(cli, "--%s has no effect on it; sluice down first", fixed[i]);
+            as_asked = false;
+        }
+    return as_asked;
 }
 
 static int print_found(struct cli *cli, bool started)
@@ -73,9 +78,9 @@ int cmd_up(struct cli *cli, const struct cli_args *args)
     int rc = agent_start(&cli->rundir, &o, &err);
     if (rc < 0 || cli_connect(cli, false, &err) < 0)
         return cli_fail(cli, &err);
-    if (rc == 1)
-        say_running(cli, args);
-    return print_found(cli, rc == 0);
+    bool as_asked = rc == 0 || say_running(cli, args);
+    int status = print_found(cli, rc == 0);
+    return as_asked ? status : 1;
 }
 
 static bool broker_is_running(const struct rundir *r)

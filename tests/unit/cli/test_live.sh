@@ -35,7 +35,7 @@ done
 wait
 is "racing starts give one agent" 1 "$(grep -c 'agent start' "$SLUICE_RUN_DIR/agent.log")"
 is "every caller sees the devices" 8 "$(grep -l 'emu-a100-80g-1.*EMULATED' "$out"/up.* | wc -l)"
-status 0 up --emulate l4:1
+status 1 up --emulate l4:1
 said "runs already"
 said "no effect"
 

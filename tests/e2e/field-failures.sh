@@ -1,4 +1,5 @@
 #!/bin/bash
+# shellcheck disable=SC2086  # $slice is several words
 # Failures that users of other systems report, by their number in docs/internals/acceptance.md, and the
 # product's facts on emulated cards.
 . "$(dirname "$0")/lib.sh"

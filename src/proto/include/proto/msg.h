@@ -62,7 +62,8 @@ struct proto_msg {
             /* What the broker had been told when the connection broke.  Where its
              * record differs, messages were sent and not read: the difference is
              * taken as FREE, or as RESERVE and COMMIT within the limit, and logged.
-             * What changed since follows as messages of that kind. */
+             * What changed since follows as messages of that kind; reservations of
+             * the old connection are void. */
             uint64_t declared_bytes[PROTO_MAX_SLOTS];
         } hello;
         struct { /* RESERVE, RESERVED, COMMIT, ABORT, FREE */

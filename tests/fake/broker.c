@@ -213,6 +213,8 @@ static void serve(struct fake_broker *b, int i)
 static void *run(void *arg)
 {
     struct fake_broker *b = arg;
+    atomic_store(&b->running, 1);
+    futex_wake_all(&b->running);
     while (!atomic_load(&b->stop)) {
         struct pollfd p[FAKE_CONNS + 1] = { { .fd = b->listener, .events = POLLIN } };
         for (int i = 0; i < FAKE_CONNS; i++)
@@ -243,7 +245,10 @@ void fake_start(struct fake_broker *b)
     assert(bind(b->listener, (struct sockaddr *)&addr, sizeof addr) == 0);
     assert(listen(b->listener, 64) == 0);
     atomic_store(&b->stop, 0);
+    atomic_store(&b->running, 0);
     assert(pthread_create(&b->thread, NULL, run, b) == 0);
+    while (!atomic_load(&b->running))
+        futex_wait(&b->running, 0, UINT64_MAX);
 }
 
 void fake_kill(struct fake_broker *b)

@@ -38,12 +38,13 @@ struct fake_broker {
     /* private */
     pthread_t thread;
     int listener, conns[FAKE_CONNS];
-    _Atomic uint32_t stop;
+    _Atomic uint32_t stop, running;
     uint64_t reserved_bytes[64];
     uint64_t next_reservation;
 };
 
-/* Zeroed but for what it shall do.  Makes its own directory at first. */
+/* Zeroed but for what it shall do.  Makes its own directory at first.  Returns when the thread
+ * runs: a row may fork then, and ASan's allocator must not be in a thread's start meanwhile. */
 void fake_start(struct fake_broker *b);
 /* As kill -9 would: sockets closed, path left.  fake_start() is the restart. */
 void fake_kill(struct fake_broker *b);

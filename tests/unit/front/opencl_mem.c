@@ -216,8 +216,10 @@ static int in_child(bool (*what)(void *), void *arg)
 {
     int status = -1;
     pid_t child = fork();
-    if (child == 0)
+    if (child == 0) {
+        alarm(20); /* the parent's is not inherited: a child that hangs must be red, too */
         _exit(what(arg) ? 0 : 1);
+    }
     waitpid(child, &status, 0);
     return status;
 }

@@ -140,6 +140,15 @@ int cli_choose_rundir(struct cli *cli, struct sl_err *err)
     return rc;
 }
 
+int cli_connect_if_any(struct cli *cli, struct sl_err *err)
+{
+    int rc = cli_connect(cli, false, err);
+    if (rc == 0 || !cli->rundir.path[0] || agent_left_traces(&cli->rundir))
+        return rc;
+    cli_note(cli, "%s", err->msg);
+    return 1;
+}
+
 int cli_connect(struct cli *cli, bool start, struct sl_err *err)
 {
     char path[108];
@@ -151,9 +160,7 @@ int cli_connect(struct cli *cli, bool start, struct sl_err *err)
         return rc;
     if (!agent_is_running(&cli->rundir)) {
         if (!start)
-            return sl_fail(err, SL_UNAVAILABLE,
-                           "no agent is running in %s; start it with: sluice up",
-                           cli->rundir.path);
+            return agent_fail_missing(&cli->rundir, err);
         struct start_options embedded = { .embedded = true };
         rc = agent_start(&cli->rundir, &embedded, err);
         if (rc < 0)

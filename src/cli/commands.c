@@ -200,7 +200,9 @@ const struct cli_command cli_commands[] = {
       .synopsis = "[-a]",
       .about =
           "Promised and achieved shares are of the device's time; achieved is over the last"
-          " 10 seconds.",
+          " 10 seconds.\n\n"
+          "With no agent running nothing is lent: the list is empty, and a message says so."
+          " An agent that did not end in order is an error.",
       .options = ps_options,
       .run = cmd_ps },
     { .name = "top",

@@ -44,6 +44,37 @@ bool agent_is_running(const struct rundir *r)
     return fd >= 0;
 }
 
+static bool may_exist(const struct rundir *r, const char *name)
+{
+    char path[108];
+    struct stat st;
+    return rundir_path(r, name, path, sizeof path, NULL) < 0 || lstat(path, &st) == 0 ||
+           errno != ENOENT;
+}
+
+bool agent_left_traces(const struct rundir *r)
+{
+    return may_exist(r, "agent.sock") || may_exist(r, "control.sock");
+}
+
+int agent_fail_missing(const struct rundir *r, struct sl_err *err)
+{
+    char path[108];
+    int fd = rundir_path(r, "agent.sock", path, sizeof path, err);
+    if (fd < 0 || (fd = sock_connect_unix(path, SOCK_STREAM, err)) == -SL_DENIED)
+        return fd;
+    if (fd >= 0)
+        close(fd); /* one came up meanwhile; the next try finds it */
+    if (agent_left_traces(r))
+        return sl_fail(
+            err, SL_UNAVAILABLE,
+            "the agent in %s does not answer and did not end in order; sluice up "
+            "starts it again, and running programs keep their leases",
+            r->path);
+    return sl_fail(err, SL_UNAVAILABLE,
+                   "no agent runs in %s; sluice run or sluice up starts one", r->path);
+}
+
 static int find_agent(char *out, size_t size, struct sl_err *err)
 {
     char dir[4096 - 32];

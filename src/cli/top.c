@@ -279,8 +279,13 @@ int cmd_top(struct cli *cli, const struct cli_args *args)
         sl_fail(&err, SL_INVALID, "--interval: between 100ms and 1h");
         return cli_fail(cli, &err);
     }
-    if (cli_connect(cli, false, &err) < 0)
+    int rc = cli_connect_if_any(cli, &err);
+    if (rc < 0)
         return cli_fail(cli, &err);
+    if (rc == 1)
+        return cli->format == CLI_JSON
+                   ? cli_print_json(cli, json_pack("{s:[],s:[]}", "devices", "leases"))
+                   : 0;
     bool once = cli_has(args, "once") || cli->format == CLI_JSON ||
                 !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO);
     int status = once ? print_once(&t) : run_live(&t, (int)interval_ms);

@@ -2,7 +2,7 @@
 # `sluice run` on the real device (PoCL): what a user sees from the first command to the last.
 . "$(dirname "$0")/lib.sh"
 
-says "devices starts nothing and says how to start" 'sluice (up|run)|no agent' sluice devices
+says "ps without an agent is empty and says how to start one" 'no agent runs .*sluice up' sluice ps
 row "the first run starts the embedded agent" sluice run --mem 256MiB --compute 50 -- true
 says "devices shows the real device" 'pocl|pthread|cpu' sluice devices
 check "devices -o json has one real device with lendable memory" \

@@ -34,6 +34,17 @@ bool agent_is_running(const struct rundir *r)
     return served || started;
 }
 
+bool agent_left_traces(const struct rundir *r)
+{
+    return false;
+}
+
+int agent_fail_missing(const struct rundir *r, struct sl_err *err)
+{
+    return sl_fail(err, SL_UNAVAILABLE,
+                   "no agent runs in %s; sluice run or sluice up starts one", r->path);
+}
+
 int agent_start(const struct rundir *r, const struct start_options *o, struct sl_err *err)
 {
     if (served)

@@ -27,8 +27,10 @@ status() {
 }
 said() { grep -q -- "$1" "$out/said" || { echo "want '$1' in: $(cat "$out/said")"; failed=1; }; }
 
-status 1 ps
+status 0 ps
 said "sluice up"
+status 0 top --once
+said "no agent runs"
 for i in 1 2 3 4 5 6 7 8; do
     "$bin/sluice" up --emulate a100-80g:2 >"$out/up.$i" 2>&1 &
 done
@@ -73,4 +75,16 @@ status 0 jobs -o json
 status 0 down --force
 status 0 down
 said "nothing was running"
+status 0 ps -o json
+said '"leases": \[\]'
+
+# what is there after an agent was killed must not look like an empty machine
+"$bin/sluice" -q up --emulate l4:1 >"$out/said"
+kill -9 "$(pgrep -f "sluice-agent.*$SLUICE_RUN_DIR")"
+for command in ps jobs "top --once"; do
+    # shellcheck disable=SC2086
+    status 1 $command
+    said "did not end in order"
+done
+status 0 down
 exit $failed

@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "cli/start.h"
+#include "core/macros.h"
 #include "os/file.h"
 #include "os/sock.h"
 
@@ -184,6 +185,37 @@ static void test_failure_is_quoted(void **state)
     assert_string_equal(err.msg, "--reserve: a size or a percentage");
 }
 
+/* What stands in the run directory, and whether that is an agent that broke. */
+static const struct {
+    const char *label, *dir, *file;
+    bool traces;
+} places[] = {
+    { "a directory that is not there", "nowhere", NULL, false },
+    { "an empty one", "empty", NULL, false },
+    { "a lock and a log stay after an end in order", "ended", "agent.log", false },
+    { "a socket that nobody serves", "dead", "agent.sock", true },
+    { "a broker's socket alone", "broker", "control.sock", true },
+};
+
+static void test_traces(void **state)
+{
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        struct rundir r = make_rundir(places[i].dir);
+        struct sl_err err = { 0 };
+        char path[160];
+        if (strcmp(places[i].dir, "nowhere"))
+            assert_int_equal(mkdir(r.path, 0700), 0);
+        snprintf(path, sizeof path, "%s/%s", r.path, places[i].file ? places[i].file : "");
+        if (places[i].file)
+            close(strstr(path, ".sock") ? sock_listen_unix(path, SOCK_STREAM, 0600, &err)
+                                        : open(path, O_WRONLY | O_CREAT, 0600));
+        bool said = agent_fail_missing(&r, &err) == -SL_UNAVAILABLE &&
+                    strstr(err.msg, "did not end in order");
+        if (agent_left_traces(&r) != places[i].traces || said != places[i].traces)
+            fail_msg("%s: %s", places[i].label, err.msg);
+    }
+}
+
 /* Lie beside a program named sluice-agent, and start again from there. */
 static int move_home(char **argv)
 {
@@ -210,6 +242,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_twenty_callers_give_one),
         cmocka_unit_test(test_keeps_nothing),
         cmocka_unit_test(test_failure_is_quoted),
+        cmocka_unit_test(test_traces),
     };
     const char *name = strrchr(argv[0], '/');
     if (name && !strcmp(name, "/sluice-agent"))

@@ -136,6 +136,10 @@ int cli_choose_rundir(struct cli *cli, struct sl_err *err);
  * is started where none runs, and a message says so. */
 int cli_connect(struct cli *cli, bool start, struct sl_err *err);
 
+/* The same for what only lists: where no agent runs nothing is lent.  1 then, and a note
+ * says so; one that broke is a failure. */
+int cli_connect_if_any(struct cli *cli, struct sl_err *err);
+
 /* The one place where a failure is printed: "sluice: MESSAGE" and who can act on
  * it, to cli->err.  Returns the exit status. */
 int cli_fail(struct cli *cli, const struct sl_err *err);

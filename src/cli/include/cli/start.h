@@ -27,6 +27,13 @@ struct start_options {
 /* Is somebody listening on agent.sock? */
 bool agent_is_running(const struct rundir *r);
 
+/* Did one run here that did not end in order?  That takes its sockets away, and the
+ * broker's. */
+bool agent_left_traces(const struct rundir *r);
+
+/* Nobody listens: says why as far as that shows; returns -err->code. */
+int agent_fail_missing(const struct rundir *r, struct sl_err *err);
+
 /* Start it and wait until it answers.  0: we (or a racing caller) started one;
  * 1: one was running already.  On failure the message has the end of what the
  * agent said. */

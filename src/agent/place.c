@@ -32,12 +32,12 @@ static const struct {
     [FITS] = { "devices", "fewer devices fit than were asked for", false },
     [NO_COMPUTE_NOW] = { "compute", "not enough compute is free on any device", false },
     [NO_MEMORY_NOW] = { "memory", "not enough memory is free on any device", false },
-    [NO_LIMIT_NOW] = { "memory", "the memory limits would exceed the over-commit", false },
-    [SPANNED] = { "spanning", "another lease on several devices has a turn there", false },
+    [NO_LIMIT_NOW] = { "memory", "the memory limits of all would be too large", false },
+    [SPANNED] = { "spanning", "a device takes part in one lease on several at most",
+                  false },
     [OTHER_TENANT] = { "tenancy",
-                       "the device is lent to another tenant, and tenants share only where "
-                       "the "
-                       "operator says so (sluice up --share-tenants)",
+                       "the device is lent to another user, and two share one only if "
+                       "whoever runs the agent allows it",
                        false },
     [TOO_SMALL] = { "memory", "no device is that large, even when empty", true },
     [NOT_OK] = { "state", "no device is in order", false },
@@ -219,6 +219,16 @@ static void explain_state(const struct device *devices, uint32_t count,
     snprintf(v->why, sizeof v->why, "this machine has no device; sluice doctor says why");
 }
 
+/* A device that another broker holds is asked for again and again; nothing repairs one. */
+static bool may_come_back(const struct device *devices, uint32_t count,
+                          const struct lease_request *q)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (devices[i].state == DEVICE_HELD && place_filter_matches(&devices[i], q->device))
+            return true;
+    return false;
+}
+
 static void refuse(const struct device *devices, const struct place_use *use,
                    uint32_t count, const struct lease_request *q, uint32_t uid,
                    const enum obstacle *found, struct place_verdict *v)
@@ -246,6 +256,7 @@ static void refuse(const struct device *devices, const struct place_use *use,
 
     char want[32], largest[32], total[32];
     if (mildest == NOT_OK) {
+        v->never = !may_come_back(devices, count, q);
         explain_state(devices, count, q, v);
         return;
     }
@@ -339,9 +350,9 @@ static json_t *alternatives(const struct place_verdict *v, const struct device *
     if (strcmp(v->cause, "compute") == 0 && q->mode != LEASE_BESTEFFORT)
         suggest(list, "--mode besteffort takes only idle time and needs none to be free");
     if (strcmp(v->cause, "tenancy") == 0)
-        suggest(list, "the operator may allow it: sluice up --share-tenants");
+        suggest(list, "sluice up --share-tenants allows it");
     if (!v->never && v->code == SL_NO_CAPACITY)
-        suggest(list, "--wait waits until room is returned");
+        suggest(list, "--wait waits until there is room");
     for (uint32_t i = 0; v->code == SL_NOT_FOUND && i < count; i++)
         suggest(list, devices[i].id);
     return list;

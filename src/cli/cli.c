@@ -82,6 +82,31 @@ static void print_member(struct cli *cli, const json_t *value)
     }
 }
 
+/* What the reader can do about it, where the message does not say that itself. */
+static const char *advice(const struct cli_command *c, enum sl_code code)
+{
+    switch (code) {
+    case SL_NOT_FOUND:
+        return c && c->operands && !strcmp(c->operands, "leases")
+                   ? "sluice ps -a lists those that are known"
+                   : NULL;
+    case SL_DENIED:
+        return "ask its owner, or root";
+    case SL_TIMEOUT:
+        return "try again, or wait longer";
+    case SL_UNAVAILABLE:
+        return "sluice doctor tests every part and says what is broken";
+    case SL_PROTOCOL:
+        return "do the versions differ? sluice down, then sluice up";
+    case SL_IO:
+        return "is a disk full, or a pipe closed?";
+    case SL_INTERNAL:
+        return "this is a fault of Sluice: please report it";
+    default:
+        return NULL;
+    }
+}
+
 int cli_fail_with(struct cli *cli, const struct sl_err *err, const json_t *problem)
 {
     const struct sl_code_row *row = sl_code_row(err->code);
@@ -94,12 +119,11 @@ int cli_fail_with(struct cli *cli, const struct sl_err *err, const json_t *probl
     fprintf(cli->err, "%s: %s\n", cli->program, said);
     print_member(cli, json_object_get(problem, "alternatives"));
     print_member(cli, json_object_get(problem, "leases"));
-    if (err->code != SL_INVALID)
-        fprintf(cli->err, "  who can act: %s\n", row->who);
-    else if (c && c->name[0])
-        fprintf(cli->err, "  see: %s help %s\n", cli->program, c->name);
-    else
-        fprintf(cli->err, "  see: %s help\n", cli->program);
+    if (err->code == SL_INVALID)
+        fprintf(cli->err, "  see: %s help%s%s\n", cli->program, c && c->name[0] ? " " : "",
+                c ? c->name : "");
+    else if (advice(c, err->code))
+        fprintf(cli->err, "  to do: %s\n", advice(c, err->code));
     return c && c->failure_exit ? c->failure_exit : row->exit_status;
 }
 

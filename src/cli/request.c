@@ -175,7 +175,8 @@ int request_lease(struct cli *cli, const struct lease_request *q, json_t *comman
     struct lease_request now = *q;
     now.wait_ms = 0;
     int rc = post_lease(cli, &now, command, false, answer, problem, err);
-    if (rc >= 0 || !q->wait_ms || err->code != SL_NO_CAPACITY)
+    if (rc >= 0 || !q->wait_ms || err->code != SL_NO_CAPACITY ||
+        json_is_true(json_object_get(*problem, "never")))
         return rc;
     cli_note(cli, "%s; waiting for room", err->msg);
     json_decref(*problem);

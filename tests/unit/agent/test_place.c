@@ -264,6 +264,7 @@ static void rules(void **state)
     ROW("tenant 1001 does not share it", put(&s, &q, 1001) == 1);
     ROW("nobody is left for tenant 1002", put(&s, &q, 1002) == -1);
     ROW("and is told why", strcmp(find(&s, &q, 1002).cause, "tenancy") == 0);
+    ROW("in a whole sentence", strstr(find(&s, &q, 1002).why, " in all ") != NULL);
     s.device[0].share_tenants = s.device[1].share_tenants = true;
     ROW("the operator may waive it", put(&s, &q, 1002) >= 0);
 
@@ -282,16 +283,21 @@ static void rules(void **state)
     ROW("by model, any case", put(&s, &q, 0) == 1);
     snprintf(q.device, sizeof q.device, "%s", "emu-l4-9");
     ROW("one that is not there is not found", find(&s, &q, 0).code == SL_NOT_FOUND);
+    s.device[1].state = DEVICE_FAILED;
+    snprintf(q.device, sizeof q.device, "%s", "1");
+    ROW("one that failed is not waited for", find(&s, &q, 0).never);
     s.device[1].state = DEVICE_HELD;
     snprintf(q.device, sizeof q.device, "%s", "1");
     snprintf(s.device[1].why, sizeof s.device[1].why, "held by pid 7");
     ROW("one that is held is left alone", strcmp(find(&s, &q, 0).cause, "state") == 0);
+    ROW("it may be given back", !find(&s, &q, 0).never);
     ROW("and who holds it is said",
         strstr(find(&s, &q, 0).why, "emu-l4-0 is held: held by pid 7"));
 
     s.count = 0;
     q.device[0] = '\0';
     ROW("no device at all", strcmp(find(&s, &q, 0).cause, "state") == 0);
+    ROW("waiting brings none", find(&s, &q, 0).never);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -52,7 +52,11 @@ said "nothing lent"
 status 0 ps
 is "on two cards" 2 "$(awk 'NR > 1 { print $4 }' "$out/said" | sort -u | wc -l)"
 status 125 run --mem 48GiB --compute 10 --name three -- true
-status 125 run --mem 100GiB -- true
+status 125 run --mem 100GiB --wait -- true
+said "even when empty"
+is "waiting in vain is not begun" 0 "$(grep -c wait "$out/said")"
+status 125 run --mem 48GiB --compute 10 -- true
+said "--wait waits until there is room"
 status 125 run --compute 70..30 -- true
 
 status 0 resize one --compute 60 --mem 50GiB

@@ -140,8 +140,8 @@ int cli_connect(struct cli *cli, bool start, struct sl_err *err);
  * says so; one that broke is a failure. */
 int cli_connect_if_any(struct cli *cli, struct sl_err *err);
 
-/* The one place where a failure is printed: "sluice: MESSAGE" and who can act on
- * it, to cli->err.  Returns the exit status. */
+/* The one place where a failure is printed: "sluice: MESSAGE" and what can be
+ * done about it, to cli->err.  Returns the exit status. */
 int cli_fail(struct cli *cli, const struct sl_err *err);
 /* As cli_fail(), and what a problem+json said beside it (borrowed, may be NULL):
  * alternatives, needs, when. */

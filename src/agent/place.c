@@ -2,7 +2,6 @@
  * none. */
 #include "place.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,15 +43,40 @@ static const struct {
     [FILTERED] = { "filter", "no device has that name", true },
 };
 
-bool place_filter_matches(const struct device *d, const char *filter)
+/* How a name fits a device, the exact ways first. */
+enum naming { BY_ID, BY_INDEX, BY_MODEL, BY_PART, NOT_NAMED };
+
+static enum naming naming_of(const struct device *d, const char *name)
 {
-    if (!*filter || strcmp(filter, d->id) == 0 || strcasecmp(filter, d->model) == 0)
-        return true;
-    if (!isdigit((unsigned char)*filter))
-        return false;
-    char *end;
-    unsigned long index = strtoul(filter, &end, 10);
-    return *end == '\0' && index == d->index;
+    if (!*name || strcmp(name, d->id) == 0)
+        return BY_ID;
+    if (name[strspn(name, "0123456789")] == '\0') /* in a name it would be by chance */
+        return strtoul(name, NULL, 10) == d->index ? BY_INDEX : NOT_NAMED;
+    if (strcasecmp(name, d->model) == 0)
+        return BY_MODEL;
+    return strcasestr(d->id, name) || strcasestr(d->model, name) ? BY_PART : NOT_NAMED;
+}
+
+enum sl_code place_named(const struct device *devices, uint32_t count, const char *name,
+                         bool *named)
+{
+    enum naming best = NOT_NAMED;
+    const char *model = NULL;
+    bool alike = true;
+    for (uint32_t i = 0; i < count; i++) {
+        enum naming n = naming_of(&devices[i], name);
+        best = n < best ? n : best;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        named[i] = best != NOT_NAMED && naming_of(&devices[i], name) == best;
+        if (!named[i])
+            continue;
+        alike &= !model || strcasecmp(model, devices[i].model) == 0;
+        model = devices[i].model;
+    }
+    if (best == NOT_NAMED)
+        return SL_NOT_FOUND;
+    return best == BY_PART && !alike ? SL_INVALID : SL_OK;
 }
 
 /* After a shrink that is not met yet, what is still held cannot be promised to another. */
@@ -151,8 +175,6 @@ static enum obstacle find_obstacle(const struct device *d, const struct place_us
                                    const struct lease_request *q, uint32_t uid,
                                    const struct place_policy *p)
 {
-    if (!place_filter_matches(d, q->device))
-        return FILTERED;
     if (d->state != DEVICE_OK)
         return NOT_OK;
     struct lease_slice s;
@@ -183,7 +205,7 @@ static uint64_t leftover(const struct device *d, const struct place_use *use,
 
 static void measure_free(const struct device *devices, const struct place_use *use,
                          uint32_t count, const struct lease_request *q, uint32_t uid,
-                         struct place_verdict *v)
+                         const bool *named, struct place_verdict *v)
 {
     v->largest_free_device = -1;
     for (uint32_t i = 0; i < count; i++) {
@@ -199,18 +221,18 @@ static void measure_free(const struct device *devices, const struct place_use *u
         }
         if (permille > v->largest_free_permille)
             v->largest_free_permille = permille;
-        if (place_filter_matches(d, q->device) && permille >= q->compute_request_permille &&
+        if (named[i] && permille >= q->compute_request_permille &&
             !(q->slice_count > 1 && use[i].spanned))
             v->largest_slice_bytes = max_u64(v->largest_slice_bytes, bytes);
     }
 }
 
-static void explain_state(const struct device *devices, uint32_t count,
-                          const struct lease_request *q, struct place_verdict *v)
+static void explain_state(const struct device *devices, uint32_t count, const bool *named,
+                          struct place_verdict *v)
 {
     for (uint32_t i = 0; i < count; i++) {
         const struct device *d = &devices[i];
-        if (d->state == DEVICE_OK || !place_filter_matches(d, q->device))
+        if (d->state == DEVICE_OK || !named[i])
             continue;
         snprintf(v->why, sizeof v->why, "%s is %s: %.110s", d->id,
                  device_state_name(d->state), d->why);
@@ -220,18 +242,17 @@ static void explain_state(const struct device *devices, uint32_t count,
 }
 
 /* A device that another broker holds is asked for again and again; nothing repairs one. */
-static bool may_come_back(const struct device *devices, uint32_t count,
-                          const struct lease_request *q)
+static bool may_come_back(const struct device *devices, uint32_t count, const bool *named)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (devices[i].state == DEVICE_HELD && place_filter_matches(&devices[i], q->device))
+        if (devices[i].state == DEVICE_HELD && named[i])
             return true;
     return false;
 }
 
 static void refuse(const struct device *devices, const struct place_use *use,
                    uint32_t count, const struct lease_request *q, uint32_t uid,
-                   const enum obstacle *found, struct place_verdict *v)
+                   const bool *named, const enum obstacle *found, struct place_verdict *v)
 {
     enum obstacle mildest = count ? FILTERED : NOT_OK;
     uint32_t possible = 0;
@@ -244,7 +265,7 @@ static void refuse(const struct device *devices, const struct place_use *use,
     }
     if (mildest == FILTERED && any_fits)
         mildest = FITS;
-    measure_free(devices, use, count, q, uid, v);
+    measure_free(devices, use, count, q, uid, named, v);
     v->code = mildest == FILTERED ? SL_NOT_FOUND : SL_NO_CAPACITY;
     v->cause = obstacles[mildest].cause;
     v->never = obstacles[mildest].never;
@@ -256,8 +277,8 @@ static void refuse(const struct device *devices, const struct place_use *use,
 
     char want[32], largest[32], total[32];
     if (mildest == NOT_OK) {
-        v->never = !may_come_back(devices, count, q);
-        explain_state(devices, count, q, v);
+        v->never = !may_come_back(devices, count, named);
+        explain_state(devices, count, named, v);
         return;
     }
     if (mildest == FILTERED) {
@@ -286,11 +307,20 @@ void place_find(const struct device *devices, const struct place_use *use, uint3
     out->cause = "";
     out->largest_free_device = -1;
     enum obstacle found[64] = { 0 };
-    bool taken[64] = { false };
+    bool taken[64] = { false }, named[64];
     if (count > 64)
         count = 64;
+    if (place_named(devices, count, q->device, named) == SL_INVALID) {
+        out->code = SL_INVALID;
+        out->cause = obstacles[FILTERED].cause;
+        out->never = true;
+        snprintf(out->why, sizeof out->why, "\"%s\" names devices of several models",
+                 q->device);
+        return;
+    }
     for (uint32_t i = 0; i < count; i++)
-        found[i] = find_obstacle(&devices[i], &use[i], q, uid, policy);
+        found[i] =
+            named[i] ? find_obstacle(&devices[i], &use[i], q, uid, policy) : FILTERED;
 
     for (uint32_t s = 0; s < q->slice_count; s++) {
         uint32_t best = count;
@@ -300,7 +330,7 @@ void place_find(const struct device *devices, const struct place_use *use, uint3
                                       leftover(&devices[best], &use[best], q)))
                 best = i;
         if (best == count) {
-            refuse(devices, use, count, q, uid, found, out);
+            refuse(devices, use, count, q, uid, named, found, out);
             return;
         }
         taken[best] = true;
@@ -311,6 +341,21 @@ void place_find(const struct device *devices, const struct place_use *use, uint3
 static void suggest(json_t *list, const char *text)
 {
     json_array_append_new(list, json_string(text));
+}
+
+/* Those that a name may mean; of one that fits none, all. */
+static void suggest_devices(json_t *list, const struct device *devices, uint32_t count,
+                            const char *name)
+{
+    bool named[64];
+    char text[sizeof devices->id + sizeof devices->model + 4];
+    bool any = place_named(devices, min_u64(count, 64), name, named) != SL_NOT_FOUND;
+    for (uint32_t i = 0; i < count && i < 64; i++) {
+        if (any && !named[i])
+            continue;
+        snprintf(text, sizeof text, "%s  %s", devices[i].id, devices[i].model);
+        suggest(list, text);
+    }
 }
 
 /* What the caller could ask instead, from what is free now. */
@@ -353,8 +398,8 @@ static json_t *alternatives(const struct place_verdict *v, const struct device *
         suggest(list, "sluice up --share-tenants allows it");
     if (!v->never && v->code == SL_NO_CAPACITY)
         suggest(list, "--wait waits until there is room");
-    for (uint32_t i = 0; v->code == SL_NOT_FOUND && i < count; i++)
-        suggest(list, devices[i].id);
+    if (v->code == SL_NOT_FOUND || v->code == SL_INVALID)
+        suggest_devices(list, devices, count, q->device);
     return list;
 }
 

@@ -44,8 +44,11 @@ struct place_verdict {
     uint64_t largest_slice_bytes;   /* a slice that would fit now with this compute */
 };
 
-/* Does `filter` (id, index or model; empty: any) name this device? */
-bool place_filter_matches(const struct device *d, const char *filter);
+/* Which devices `name` means: an id, else an index, else a model, else a part of an id or
+ * model, in any case; empty means all.  SL_NOT_FOUND for none, SL_INVALID where a part
+ * fits several models. */
+enum sl_code place_named(const struct device *devices, uint32_t count, const char *name,
+                         bool *named);
 
 /* Sum up the leases; `except` (may be NULL) is left out. */
 void place_sum(const struct device *devices, uint32_t count,

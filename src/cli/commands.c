@@ -25,7 +25,7 @@ const struct cli_option cli_lease_options[] = {
     { "mode", 0, "MODE", CLI_WORD, "how the share is held (default: hard)",
       .words = "hard burst besteffort" },
     { "name", 'n', "NAME", CLI_TEXT, "a name for the lease (default: its id)" },
-    { "device", 'd', "DEVICE", CLI_TEXT, "only this device: an id, an index, or a model",
+    { "device", 'd', "DEVICE", CLI_TEXT, "only such a device: an id, an index, a model, or a part that fits one model only",
       .complete = "devices" },
     { "devices", 0, "N", CLI_COUNT, "a slice of each of N devices (default: 1)" },
     { "priority", 'p', "N", CLI_COUNT, "0 to 100; orders those that wait (default: 50)" },

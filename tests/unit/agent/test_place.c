@@ -255,6 +255,45 @@ static void failure_13_whole_card_needs_both(void **state)
     ROW("besteffort needs memory and no time", put(&s, &idle, 0) == 0);
 }
 
+static void names(void **state)
+{
+    static const struct {
+        const char *label, *name, *want; /* positions, or the code's wire name */
+    } rows[] = {
+        { "nothing means any", "", "0123" },
+        { "an id", "emu-a10-0", "2" },
+        { "an index", "3", "3" },
+        { "an index that is not there is no part of a name", "80", "not-found" },
+        { "a model, in any case", "nvidia a10", "2" },
+        { "a part of one model means any device of it", "a100", "01" },
+        { "a part of an id", "g-1", "1" },
+        { "the start of an id", "EMU-L4", "3" },
+        { "a part of several models", "a10", "invalid" },
+        { "all of the vendor's", "nvidia", "invalid" },
+        { "a part of none", "mi300", "not-found" },
+    };
+    struct scene s;
+    scene_init(&s, "a100-80g:2,a10,l4");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        bool named[MAX];
+        char have[16] = "";
+        enum sl_code code = place_named(s.device, s.count, rows[i].name, named);
+        for (uint32_t k = 0; code == SL_OK && k < s.count; k++)
+            if (named[k])
+                snprintf(have + strlen(have), sizeof have - strlen(have), "%u", k);
+        ROW_STR(rows[i].label, code ? sl_code_row(code)->wire : have, rows[i].want);
+    }
+
+    struct lease_request q = ask(1, GIB, 100);
+    snprintf(q.device, sizeof q.device, "a10");
+    struct place_verdict v = find(&s, &q, 0);
+    json_t *j = place_explain(&v, s.device, s.count, &q);
+    ROW("of several models none is taken", v.code == SL_INVALID && v.never);
+    ROW("and those that it may mean are listed",
+        json_array_size(json_object_get(j, "alternatives")) == 3);
+    json_decref(j);
+}
+
 static void rules(void **state)
 {
     struct scene s;
@@ -307,6 +346,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(fact_3_a_pool_is_no_address_space),
     cmocka_unit_test(failure_8_the_24th_waits),
     cmocka_unit_test(failure_13_whole_card_needs_both),
+    cmocka_unit_test(names),
     cmocka_unit_test(rules),
 };
 

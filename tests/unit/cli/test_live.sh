@@ -57,6 +57,9 @@ said "even when empty"
 is "waiting in vain is not begun" 0 "$(grep -c wait "$out/said")"
 status 125 run --mem 48GiB --compute 10 -- true
 said "--wait waits until there is room"
+status 125 run --device h100 -- true
+said "emu-a100-80g-1  NVIDIA"
+status 0 run --device a100 --dry-run --mem 1GiB --compute 10 -- true
 status 125 run --compute 70..30 -- true
 
 status 0 resize one --compute 60 --mem 50GiB

@@ -159,6 +159,9 @@ json_t *agent_job_json(const struct agent *a, const struct agent_lease *al);
 
 /* Probe, give out indexes that the journal keeps, state. */
 int inventory_build(struct agent *a, struct sl_err *err);
+/* Bytes of "2GiB" or "10%" of so much memory. */
+int inventory_reserve(const char *text, uint64_t memory_bytes, uint64_t *out,
+                      struct sl_err *err);
 
 /* ---- broker side (restate.c) ---- */
 

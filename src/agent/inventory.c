@@ -21,19 +21,32 @@ static bool wanted(const struct agent_options *o, const struct backend *b)
            (b == &backend_emulated) == (o->probe.emulate_count > 0);
 }
 
+int inventory_reserve(const char *text, uint64_t memory_bytes, uint64_t *out,
+                      struct sl_err *err)
+{
+    char *end;
+    double percent = strtod(text, &end);
+    if (end != text && strcmp(end, "%") == 0) {
+        if (!(percent >= 0 && percent < 100))
+            return sl_fail(err, SL_INVALID, "--reserve %s: from 0%% to less than 100%%",
+                           text);
+        *out = (uint64_t)((double)memory_bytes * percent / 100);
+    } else if (strcmp(text, "0") == 0) {
+        *out = 0;
+    } else if (units_parse_size(text, out, err) < 0) {
+        return sl_prefix(err, "--reserve");
+    }
+    return 0;
+}
+
 static int apply_reserve(const char *text, struct device *d, struct sl_err *err)
 {
     if (!*text || d->emulated || d->state == DEVICE_FAILED)
         return 0;
     uint64_t bytes;
-    char *end;
-    double percent = strtod(text, &end);
-    if (end != text && strcmp(end, "%") == 0 && percent >= 0 && percent < 100)
-        bytes = (uint64_t)((double)d->memory_bytes * percent / 100);
-    else if (strcmp(text, "0") == 0)
-        bytes = 0;
-    else if (units_parse_size(text, &bytes, err) < 0)
-        return sl_prefix(err, "--reserve");
+    int rc = inventory_reserve(text, d->memory_bytes, &bytes, err);
+    if (rc < 0)
+        return rc;
     if (bytes >= d->memory_bytes)
         return sl_fail(err, SL_INVALID, "--reserve %s is all of %s", text, d->id);
     d->reserve_bytes = bytes;

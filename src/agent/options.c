@@ -55,6 +55,12 @@ static int set_emulate(struct agent_options *o, const char *value, struct sl_err
     /* a file is found from the caller's directory, which the daemon leaves */
     char *path =
         strchr(value, '/') || strstr(value, ".json") ? realpath(value, NULL) : NULL;
+    /* refused here, before a daemon and a log stand between us and the user */
+    static struct device unused[AGENT_MAX_DEVICES];
+    uint32_t count = 0;
+    int rc = emulated_add(path ? path : value, unused, AGENT_MAX_DEVICES, &count, err);
+    if (rc < 0)
+        return rc;
     return append(o->probe.emulate, &o->probe.emulate_count, path ? path : value,
                   "--emulate", err);
 }
@@ -82,7 +88,8 @@ static int set_reserve(struct agent_options *o, const char *value, struct sl_err
     if (strlen(value) >= sizeof o->reserve)
         return sl_fail(err, SL_INVALID, "--reserve: a size or a percentage");
     strcpy(o->reserve, value);
-    return 0;
+    uint64_t bytes;
+    return inventory_reserve(value, GIB, &bytes, err);
 }
 
 static int set_overcommit(struct agent_options *o, const char *value, struct sl_err *err)

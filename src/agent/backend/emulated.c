@@ -107,8 +107,9 @@ static int add_models(const char *spec, struct device *out, uint32_t max, uint32
         char names[160];
         if (!m)
             return sl_fail(err, SL_INVALID,
-                           "--emulate: \"%s\" is no known model (%s) and no file", item,
-                           emulated_model_names(names, sizeof names));
+                           "--emulate: no model is called \"%s\"; known are %s; a file's "
+                           "name has a / or ends in .json",
+                           item, emulated_model_names(names, sizeof names));
         struct device d;
         fill_common(&d);
         fill_from_model(&d, m);
@@ -215,8 +216,10 @@ int emulated_add(const char *spec, struct device *out, uint32_t max, uint32_t *c
 {
     size_t len = strlen(spec);
     bool file = strchr(spec, '/') || (len > 5 && strcmp(spec + len - 5, ".json") == 0);
-    return file ? add_machine(spec, out, max, count, err)
-                : add_models(spec, out, max, count, err);
+    if (!file)
+        return add_models(spec, out, max, count, err);
+    int rc = add_machine(spec, out, max, count, err);
+    return rc < 0 ? sl_prefix(err, "--emulate") : rc;
 }
 
 static int probe(const struct backend_options *o, struct device *out, uint32_t max,

@@ -30,8 +30,8 @@ static void specifications(void **state)
         { "too many", "t4:65", 0, 0, "1 to 64" },
         { "too many together", "t4:40,l4:40", 0, 0, "more than 64" },
         { "no number", "t4:", 0, 0, "not a number" },
-        { "nothing", "", 0, 0, "no known model" },
-        { "an empty item", "t4,,l4", 0, 0, "no known model" },
+        { "nothing", "", 0, 0, "no model is called" },
+        { "an empty item", "t4,,l4", 0, 0, "no model is called" },
         { "a file that is not there", "/nonexistent.json", 0, 0, "/nonexistent.json" },
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

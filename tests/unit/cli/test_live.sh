@@ -31,6 +31,10 @@ status 0 ps
 said "sluice up"
 status 0 top --once
 said "no agent runs"
+status 2 up --emulate nosuch:2
+said '^sluice: --emulate: no model is called "nosuch"; known are h100-80g, a100-80g'
+status 2 up --foreground --emulate nosuch
+said '^sluice-agent: --emulate: no model is called "nosuch"'
 for i in 1 2 3 4 5 6 7 8; do
     "$bin/sluice" up --emulate a100-80g:2 >"$out/up.$i" 2>&1 &
 done

@@ -68,7 +68,7 @@ struct agent_lease {
     bool never_fits;
     struct api_request *ends[AGENT_MAX_WAITERS]; /* who is answered at the end */
     uint32_t end_count;
-    json_t *job; /* PENDING submit: what to start; owned */
+    json_t *job; /* submit: what to start, until its shim is anchored; owned */
 
     bool unsaved;                         /* the journal could not take the last change */
     bool by_run;                          /* has a command: returns if never anchored */
@@ -206,7 +206,7 @@ void drain_release_op(void *ctx, struct api_request *r, const char *id);
 void resize_op(void *ctx, struct api_request *r, const char *id, const json_t *patch);
 void anchor_op(void *ctx, struct api_request *r, const char *id, pid_t child);
 void anchor_exit_op(void *ctx, struct api_request *r, const char *id, int exit_status);
-/* After a restart: find the shim again, or learn that it ended. */
+/* After a restart: find the shim again, or learn that it ended, or start it. */
 void anchor_adopt(struct agent *a, struct agent_lease *al);
 void job_submit_op(void *ctx, struct api_request *r, const struct lease_request *q,
                    const json_t *job);
@@ -214,7 +214,7 @@ void job_list_op(void *ctx, struct api_request *r, bool all);
 void job_log_op(void *ctx, struct api_request *r, const char *id);
 /* The directory that the job's shim writes to. */
 int job_make_dir(const struct agent *a, const struct agent_lease *al, struct sl_err *err);
-/* Start the shim of a granted submit. */
+/* Start the shim of a granted submit; on failure the lease ends. */
 int job_start(struct agent *a, struct agent_lease *al, struct sl_err *err);
 extern const struct api_ops agent_ops;
 

@@ -57,12 +57,15 @@ static void watch_shim(struct agent *a, struct agent_lease *al)
 
 void anchor_adopt(struct agent *a, struct agent_lease *al)
 {
+    struct sl_err err = { 0 };
     if (al->l.shim_pid) {
         watch_shim(a, al);
         return;
     }
     if (al->l.state == LEASE_DRAINING)
         drain_try_finish(a, al);
+    else if (al->l.state == LEASE_ACTIVE && al->job)
+        job_start(a, al, &err); /* a shim of the last agent may try too: one is anchored */
 }
 
 /* The caller is the shim, in the name of whom the lease stands; the child waits below it.
@@ -165,6 +168,8 @@ void anchor_op(void *ctx, struct api_request *r, const char *lease, pid_t child)
         api_fail(r, &err);
         return;
     }
+    json_decref(al->job); /* no agent needs to start it any more */
+    al->job = NULL;
     al->unanchored_until_ns = 0;
     agent_unwatch(a, &al->caller);
     if (!again)

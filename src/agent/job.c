@@ -141,7 +141,7 @@ int job_make_dir(const struct agent *a, const struct agent_lease *al, struct sl_
     return rc;
 }
 
-int job_start(struct agent *a, struct agent_lease *al, struct sl_err *err)
+static int start_shim(struct agent *a, struct agent_lease *al, struct sl_err *err)
 {
     AUTO_JSON json_t *spec = make_spec(a, al);
     AUTO_FREE char *text = spec ? json_dumps(spec, JSON_COMPACT) : NULL;
@@ -160,11 +160,17 @@ int job_start(struct agent *a, struct agent_lease *al, struct sl_err *err)
     int rc = child_start_daemon(&d, &pid, err);
     if (rc < 0)
         return rc;
-    json_decref(al->job);
-    al->job = NULL;
     log_info("job-started", "lease=L%" PRIu64 " shim=%d", al->l.number, pid);
     lease_watch_starter(a, al, pid);
     return 0;
+}
+
+int job_start(struct agent *a, struct agent_lease *al, struct sl_err *err)
+{
+    int rc = start_shim(a, al, err);
+    if (rc < 0)
+        drain_start(a, al, err->msg);
+    return rc;
 }
 
 void job_list_op(void *ctx, struct api_request *r, bool all)

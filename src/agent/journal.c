@@ -20,12 +20,14 @@
 
 #define JOURNAL_MAX_BYTES   (256u << 20)
 #define JOURNAL_SMALL_BYTES (64u << 10) /* not worth compacting */
+#define JOURNAL_GROWTH      (16u << 20) /* with jobs in it, records can be large */
 
 struct journal {
     int fd;
     char path[256];
     uint64_t bytes, records;
-    bool dirty_tail; /* a failed append could not be taken back yet */
+    uint64_t compact_bytes; /* after the last compaction; 0: none yet */
+    bool dirty_tail;        /* a failed append could not be taken back yet */
 };
 
 /* CRC-32 as in ISO-HDLC (zlib's), bit by bit: a record is some hundred bytes. */
@@ -203,7 +205,8 @@ int journal_append(struct journal *j, const json_t *record, struct sl_err *err)
 
 bool journal_wants_compaction(const struct journal *j, uint64_t live)
 {
-    return j->bytes > JOURNAL_SMALL_BYTES && j->records > 4 * (live + 1);
+    return (j->bytes > JOURNAL_SMALL_BYTES && j->records > 4 * (live + 1)) ||
+           j->bytes > 2 * j->compact_bytes + JOURNAL_GROWTH;
 }
 
 int journal_compact(struct journal *j, const json_t *records, struct sl_err *err)
@@ -221,7 +224,7 @@ int journal_compact(struct journal *j, const json_t *records, struct sl_err *err
         return sl_prefix(err, "journal: compaction");
     if (j->fd >= 0)
         close(j->fd); /* the old file: it has no name any more */
-    j->bytes = text.len;
+    j->bytes = j->compact_bytes = text.len;
     j->records = json_array_size(records);
     j->dirty_tail = false;
     j->fd = -1;

@@ -115,6 +115,12 @@ void lease_arm_timers(struct agent *a, struct agent_lease *al)
     }
     if (al->by_run && !al->l.shim_pid)
         al->unanchored_until_ns = now + a->o.orphan_grace_ms * NS_PER_MS;
+    if (al->l.state == LEASE_PENDING) {
+        uint64_t past = sub_sat_u64(wall, al->l.created_ms);
+        al->wait_until_ns = al->q.wait_ms > INT64_MAX / NS_PER_MS
+                                ? UNKNOWN_U64
+                                : now + sub_sat_u64(al->q.wait_ms, past) * NS_PER_MS;
+    }
 }
 
 /* The shim of a submitted job ended before it had a program to anchor. */
@@ -187,11 +193,8 @@ static void grant_and_answer(struct agent *a, struct agent_lease *al, struct api
     struct sl_err err = { 0 };
     int rc = grant(a, al, v, &err);
     bool submit = al->job != NULL;
-    if (rc == 0 && submit) {
+    if (rc == 0 && submit)
         rc = job_start(a, al, &err);
-        if (rc < 0)
-            drain_start(a, al, err.msg);
-    }
     if (!r)
         return; /* a submitted job that had to wait: answered then */
     if (rc < 0)
@@ -282,10 +285,7 @@ static void start_waiting(struct agent *a, struct agent_lease *al, struct api_re
 {
     struct sl_err err = { 0 };
     snprintf(al->l.why, sizeof al->l.why, "%.199s", v->why);
-    al->wait_until_ns =
-        al->q.wait_ms == UNKNOWN_U64 || al->q.wait_ms > INT64_MAX / NS_PER_MS
-            ? UNKNOWN_U64
-            : clock_now_ns() + al->q.wait_ms * NS_PER_MS;
+    lease_arm_timers(a, al);
     if (agent_save(a, al, &err) < 0) {
         lease_refuse_pending(a, al, &err);
         api_fail(r, &err);

@@ -107,9 +107,25 @@ json_t *agent_job_json(const struct agent *a, const struct agent_lease *al)
 
 /* ---- journal ---- */
 
+/* A submitted job belongs to its lease's record until its shim has anchored it: the next
+ * agent goes on waiting for room, or starts it. */
+static bool keeps_job(const struct agent_lease *al)
+{
+    return al->job && !al->l.shim_pid &&
+           (al->l.state == LEASE_PENDING || al->l.state == LEASE_ACTIVE);
+}
+
 static json_t *lease_record(const struct agent_lease *al)
 {
-    return json_pack("{s:s, s:o}", "kind", "lease", "lease", lease_to_json(&al->l));
+    json_t *record =
+        json_pack("{s:s, s:o}", "kind", "lease", "lease", lease_to_json(&al->l));
+    if (record && keeps_job(al) &&
+        (json_object_set_new(record, "request", lease_request_to_json(&al->q)) != 0 ||
+         json_object_set(record, "job", al->job) != 0)) {
+        json_decref(record);
+        return NULL;
+    }
+    return record;
 }
 
 static json_t *device_record(const struct device *d)
@@ -156,12 +172,19 @@ static int replay_device(struct agent *a, const json_t *j, struct sl_err *err)
 static int replay_lease(struct agent *a, const json_t *j, struct sl_err *err)
 {
     struct lease l;
+    struct lease_request q = { 0 };
+    const json_t *job = json_object_get(j, "job");
     int rc = lease_from_json(json_object_get(j, "lease"), &l, err);
+    if (rc == 0 && job)
+        rc = lease_request_from_json(json_object_get(j, "request"), &q, err);
     if (rc < 0)
         return rc;
     struct agent_lease *al = agent_find_number(a, l.number);
     if (!al && !(al = agent_add(a, l.number, err)))
         return -SL_INTERNAL;
+    json_decref(al->job);
+    al->job = job ? json_deep_copy(job) : NULL;
+    al->q = q;
     al->l = l;
     return 0;
 }
@@ -202,7 +225,7 @@ int agent_open_journal(struct agent *a, struct sl_err *err)
     for (uint32_t i = 0; i < a->lease_count; i++) {
         struct agent_lease *al = a->lease[i];
         al->by_run = al->l.command[0] != '\0';
-        if (al->l.state != LEASE_PENDING)
+        if (al->l.state != LEASE_PENDING || al->job)
             continue;
         /* who waited was connected to the agent that is gone */
         al->l.state = LEASE_RELEASED;

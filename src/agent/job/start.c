@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "core/clock.h"
 #include "notify.h"
 
-#define ANCHOR_MS 10000
+#define ANCHOR_MS       10000
+#define ANCHOR_RETRY_MS 100
 
 /* The two pipes between the shim and the process that waits. */
 struct pipes {
@@ -95,6 +97,18 @@ static int fail(struct shim *s, int status, char *why, size_t size, const char *
     return status;
 }
 
+/* Who started a detached job has gone home, and its agent may be starting again. */
+static int anchor(struct shim *s, struct sl_err *err)
+{
+    uint64_t give_up_ns = clock_now_ns() + ANCHOR_MS * NS_PER_MS;
+    for (;;) {
+        int rc = notify_anchor(&s->spec.run, s->spec.lease, s->child, ANCHOR_MS, err);
+        if (rc != -SL_UNAVAILABLE || !s->spec.detach || clock_now_ns() >= give_up_ns)
+            return rc;
+        usleep(ANCHOR_RETRY_MS * 1000);
+    }
+}
+
 /* From the child's first word to the exec. */
 static int lead_child(struct shim *s, struct pipes *p, char *why, size_t size)
 {
@@ -110,7 +124,7 @@ static int lead_child(struct shim *s, struct pipes *p, char *why, size_t size)
     link_say(&s->link, "ready");
     if (!s->spec.detach && link_is_gone(&s->link))
         return fail(s, 125, why, size, "the caller has gone");
-    if (notify_anchor(&s->spec.run, s->spec.lease, s->child, ANCHOR_MS, &err) < 0)
+    if (anchor(s, &err) < 0)
         return fail(s, 125, why, size, err.msg[0] ? err.msg : "no agent answers");
 
     note_started(s, mounted);

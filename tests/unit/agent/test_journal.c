@@ -177,6 +177,32 @@ static void compaction(void **state)
     journal_close(j);
 }
 
+/* Few records, but with a job's environment in each. */
+static void large_records(void **state)
+{
+    struct journal *j;
+    struct seen seen = { 0 };
+    unlink(path);
+    journal_open(path, count_records, &seen, &j, NULL, NULL);
+    char *big = calloc(1, (1 << 20) + 1);
+    memset(big, 'x', 1 << 20);
+    json_t *record = json_pack("{s:s, s:i, s:s}", "kind", "test", "n", 1, "job", big);
+    for (int i = 0; i < 15; i++)
+        journal_append(j, record, NULL);
+    ROW("not for few of them", !journal_wants_compaction(j, 100));
+    journal_append(j, record, NULL);
+    ROW("before the file is too long to read", journal_wants_compaction(j, 100));
+    json_t *live = json_pack("[O,O]", record, record);
+    ROW("it is written anew", journal_compact(j, live, NULL) == 0);
+    for (int i = 0; i < 15; i++)
+        journal_append(j, record, NULL);
+    ROW("and again when it has grown", !journal_wants_compaction(j, 100));
+    json_decref(live);
+    json_decref(record);
+    free(big);
+    journal_close(j);
+}
+
 static int finish(void **state)
 {
     return file_remove_tree(dir, NULL);
@@ -189,6 +215,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(damage_in_the_middle),
         cmocka_unit_test(a_failed_write_leaves_no_trace),
         cmocka_unit_test(compaction),
+        cmocka_unit_test(large_records),
     };
     if (!mkdtemp(dir))
         return 1;

@@ -444,6 +444,136 @@ static void submitted(void **state)
         ROW(bad[i], live_call(&l, "POST", "/v1/jobs", bad[i], NULL) == 400);
 }
 
+#define ONE_CARD ((const char *const[]){ "--emulate", "t4", NULL })
+#define FOR_EVER "\"forever\""
+
+/* Submit a job for the whole card that writes its name to `ran`; the HTTP status. */
+static int submit(const char *name, int priority, const char *wait_ms)
+{
+    char body[300];
+    snprintf(body, sizeof body,
+             "{\"lease\":{\"name\":\"%s\",\"priority\":%d,\"wait_ms\":%s},"
+             "\"argv\":[\"/bin/sh\",\"-c\",\"echo %s >>%s/ran\"]}",
+             name, priority, wait_ms, name, l.dir);
+    return live_call(&l, "POST", "/v1/jobs", body, NULL);
+}
+
+static bool lease_is(const char *name, const char *key, const char *value)
+{
+    char url[80];
+    snprintf(url, sizeof url, "/v1/leases/%s", name);
+    return live_until(&l, url, key, value);
+}
+
+/* What the jobs wrote, in their order; the caller's to free. */
+static char *what_ran(void)
+{
+    char path[100], *text = NULL;
+    snprintf(path, sizeof path, "%s/ran", l.dir);
+    if (file_read(path, 65536, &text, NULL, NULL) < 0)
+        text = strdup("");
+    return text;
+}
+
+static void release(const char *name)
+{
+    char url[80];
+    snprintf(url, sizeof url, "/v1/leases/%s", name);
+    ROW("it is released", live_call(&l, "DELETE", url, NULL, NULL) == 200);
+}
+
+static void waiting_jobs_outlive_the_agent(void **state)
+{
+    start(ONE_CARD);
+    ask("{\"name\":\"all\"}", NULL);
+    ROW("a job waits", submit("old", 50, FOR_EVER) == 202);
+    ROW("another", submit("young", 50, FOR_EVER) == 202);
+    ROW("one that is wanted more", submit("keen", 90, FOR_EVER) == 202);
+    ROW("one that nobody wants any more", submit("gone", 50, FOR_EVER) == 202);
+    ROW("and one for a while", submit("brief", 50, "1500") == 202);
+    release("gone");
+    ROW("its record says so", lease_is("gone", "state", "released"));
+    pid_t caller = live_call_async(&l, 0, "POST", "/v1/leases",
+                                   "{\"name\":\"asked\",\"wait_ms\":20000}");
+    ROW("a caller waits too", lease_is("asked", "state", "pending"));
+    live_stop(&l, SIGKILL);
+    live_join(caller);
+    start(ONE_CARD);
+    ROW("the caller's request ended with its connection",
+        lease_is("asked", "why", "the agent was restarted while it waited"));
+    ROW("the job waits on", lease_is("old", "state", "pending"));
+    ROW("the released one does not", lease_is("gone", "state", "released"));
+    ROW("nor longer than it would have", lease_is("brief", "state", "released"));
+    ROW("one more", submit("late", 50, FOR_EVER) == 202);
+    release("late");
+    live_stop(&l, SIGKILL);
+    start(ONE_CARD);
+    ROW("a release after a restart holds too", lease_is("late", "state", "released"));
+    ROW("and says why", lease_is("late", "why", "lease L8 was released while it waited"));
+    release("all");
+    ROW("with room they run", lease_is("young", "state", "released"));
+    ROW("to their end", lease_is("young", "exit_status", "0"));
+    char *ran = what_ran();
+    ROW_STR("in the order they had", ran, "keen\nold\nyoung\n");
+    free(ran);
+}
+
+static void torn_job(void **state)
+{
+    char path[100], *text = NULL;
+    size_t len;
+    start(ONE_CARD);
+    ask("{\"name\":\"all\"}", NULL);
+    submit("whole", 50, FOR_EVER);
+    submit("torn", 50, FOR_EVER);
+    live_stop(&l, SIGKILL);
+    snprintf(path, sizeof path, "%s/journal", l.dir);
+    assert_int_equal(file_read(path, 1 << 20, &text, &len, NULL), 0);
+    assert_int_equal(truncate(path, (off_t)len - 9), 0);
+    free(text);
+    start(ONE_CARD);
+    ROW("the record that was torn is cut",
+        live_call(&l, "GET", "/v1/leases/torn", NULL, NULL) == 404);
+    ROW("the one before it stands", lease_is("whole", "state", "pending"));
+    release("all");
+    ROW("and its job runs", lease_is("whole", "exit_status", "0"));
+}
+
+/* The records: the card, "all", the job waiting, "all" released, the job granted, anchored,
+ * ended. */
+static void jobs_and_marked_points(void **state)
+{
+    static const char *const points[] = { "journal.before-write", "journal.after-write",
+                                          "journal.after-sync" };
+    for (size_t p = 0; p < ARRAY_LEN(points); p++) {
+        for (int nth = 3; nth <= 7; nth++) {
+            char fault[64];
+            live_init(&l);
+            snprintf(fault, sizeof fault, "%s:kill@%d", points[p], nth);
+            setenv("SLUICE_FAULT", fault, 1);
+            start(ONE_CARD);
+            unsetenv("SLUICE_FAULT");
+            ask("{\"name\":\"all\"}", NULL);
+            bool promised = submit("j", 50, FOR_EVER) == 202;
+            ROW("it is promised until the agent dies", promised == (nth > 3));
+            live_call(&l, "DELETE", "/v1/leases/all", NULL, NULL);
+            ROW("it died where it was told to", live_stop(&l, 0) == 128 + SIGKILL);
+            start(ONE_CARD);
+            live_call(&l, "DELETE", "/v1/leases/all", NULL, NULL);
+            bool known = live_call(&l, "GET", "/v1/leases/j", NULL, NULL) == 200;
+            ROW("what was promised is known", known || !promised);
+            ROW("what was not written is not", promised || known == (p > 0));
+            if (known)
+                ROW("it ends well", lease_is("j", "exit_status", "0"));
+            char *ran = what_ran();
+            ROW_STR("it ran once", ran, known ? "j\n" : "");
+            free(ran);
+            live_finish(&l);
+            l.agent = 0;
+        }
+    }
+}
+
 static void never_anchored(void **state)
 {
     start(((const char *const[]){ "--emulate", "t4", "--orphan-grace", "200ms", NULL }));
@@ -625,11 +755,14 @@ static const struct CMUnitTest tests[] = {
     LIVE(job_is_killed),
     LIVE(shim_dies),
     LIVE(submitted),
+    LIVE(waiting_jobs_outlive_the_agent),
+    LIVE(torn_job),
     LIVE(never_anchored),
     LIVE(tenants),
     LIVE(bad_start),
     LIVE(auditor),
     cmocka_unit_test(killed_at_marked_points),
+    cmocka_unit_test(jobs_and_marked_points),
 };
 
 ROWS_MAIN(tests)

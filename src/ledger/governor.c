@@ -63,6 +63,8 @@ static void update_contest(struct device *d, uint64_t now_ns)
         }
         s->away = s->away || !eligible;
         s->in_contest = eligible;
+        if (eligible && s->lease != d->last)
+            d->contest_ns = now_ns;
     }
 }
 

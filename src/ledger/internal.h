@@ -28,6 +28,8 @@
 #define TAU_NS          (1 * NS_PER_MS)  /* how long a drained holder keeps the device */
 #define TICK_NS         (20 * NS_PER_MS) /* how often one that is alone is looked at */
 #define FLIGHT_NS       (2 * NS_PER_MS)
+#define CALM_FLIGHT_NS  (6 * NS_PER_MS) /* ... of one that is alone and was so for CALM_NS */
+#define CALM_NS         NS_PER_S
 #define FLIGHT_ITEMS    2u
 #define ACTIVE_MEMBERS  8u /* processes that hold a contended turn at once */
 #define LATE_NS         (50 * NS_PER_MS)
@@ -147,6 +149,7 @@ struct share {
     /* the turn */
     struct link wanting, granted, late;
     uint32_t granted_count, bound_members;
+    bool calm;       /* the larger bound in flight is in force */
     bool waits;      /* in device->waiting */
     bool in_contest; /* waits and may be served */
     bool woke;       /* ... and had been idle before */
@@ -191,6 +194,7 @@ struct device {
     struct link shares, waiting, holders, lates;
     uint64_t advanced_ns, deliverable_ns, gap_ns, held_ns, handoffs;
     uint64_t vt, besteffort_vt; /* of who was furthest behind at the last grant */
+    uint64_t contest_ns;        /* when a lease last wanted it after another */
     uint64_t next_ns;           /* when it wants to be looked at again */
     const struct lease *last;
 };

@@ -71,7 +71,7 @@ static uint32_t round_up_members(uint32_t count)
 static void seat_write_bounds(const struct share *s, struct seat *seat)
 {
     uint32_t items = max_u64(1, FLIGHT_ITEMS / s->bound_members);
-    uint64_t ns = FLIGHT_NS / s->bound_members;
+    uint64_t ns = (s->calm ? CALM_FLIGHT_NS : FLIGHT_NS) / s->bound_members;
     if (share_is_besteffort(s)) {
         items = 1;
         ns = 0;
@@ -86,12 +86,17 @@ static void seat_write_terms(const struct share *s, struct seat *seat)
     atomic_store_explicit(&seat->slot->deadline_ns, s->deadline_ns, memory_order_release);
 }
 
-static void bound_members(struct share *s, uint32_t count)
+/* Every half of the bound wakes a thread of the program, which costs it 1 to 2 % where that
+ * thread shares the device's cores.  So where nobody has come for a while, more is let in
+ * flight: who does come then waits for it once, and it is charged. */
+static void set_bounds(struct share *s, uint32_t members, uint64_t now_ns)
 {
-    uint32_t members = round_up_members(count);
-    if (members == s->bound_members)
+    bool calm = s->deadline_ns == SLOT_OPEN && !s->contended &&
+                now_ns - s->device->contest_ns >= CALM_NS;
+    if (members == s->bound_members && calm == s->calm)
         return;
     s->bound_members = members;
+    s->calm = calm;
     EACH(seat, &s->granted, struct seat, member)
         seat_write_bounds(s, seat);
 }
@@ -149,7 +154,7 @@ void turn_fill(struct ledger *l, struct share *s, uint64_t now_ns)
             return;
         seat_grant(l, seat, now_ns);
         if (round_up_members(s->granted_count) > s->bound_members)
-            bound_members(s, s->granted_count);
+            set_bounds(s, round_up_members(s->granted_count), now_ns);
     }
 }
 
@@ -164,7 +169,7 @@ void turn_begin(struct ledger *l, struct share *s, uint64_t now_ns)
     s->turns++;
     s->busy_ns = now_ns;
     s->look_ns = now_ns + (s->contended ? TAU_NS : TICK_NS);
-    s->bound_members = round_up_members(count);
+    set_bounds(s, round_up_members(count), now_ns);
     turn_fill(l, s, now_ns);
 }
 
@@ -181,6 +186,7 @@ void turn_set_terms(struct ledger *l, struct share *s, uint64_t deadline_ns, boo
         s->look_ns = now_ns;
     s->deadline_ns = deadline_ns;
     s->contended = contended;
+    set_bounds(s, s->bound_members, now_ns);
     EACH(seat, &s->granted, struct seat, member) {
         seat_write_terms(s, seat);
         client_wake(l, seat->client);
@@ -408,6 +414,7 @@ static void look_contended(struct ledger *l, struct share *s, uint64_t now_ns)
 static void look_alone(struct ledger *l, struct share *s, uint64_t now_ns)
 {
     s->look_ns = now_ns + TICK_NS;
+    set_bounds(s, s->bound_members, now_ns);
     EACH(seat, &s->granted, struct seat, member) {
         if (seat->idle_ticks < 2 || !seat_take(l, seat))
             continue;
@@ -458,7 +465,7 @@ void turn_look(struct ledger *l, struct share *s, uint64_t now_ns)
         s->look_ns = min_u64(s->look_ns, now_ns + TAU_NS);
     rotate(l, s, now_ns);
     if (round_up_members(s->granted_count) * 2 <= s->bound_members)
-        bound_members(s, s->granted_count);
+        set_bounds(s, round_up_members(s->granted_count), now_ns);
 }
 
 uint64_t turn_look_late(struct ledger *l, struct share *s, uint64_t now_ns)

@@ -116,6 +116,33 @@ static void test_alone_is_free(void **state)
     }
 }
 
+/* More is let in flight of a lease that had nobody beside it for a second, and no more of
+ * it once another comes; a turn that has an end keeps the small bound. */
+static void test_alone_for_long_has_more_in_flight(void **state)
+{
+    struct sim *s = one_device(1);
+    struct sim_program late = wait_loop;
+    late.start_ns = 3 * S;
+    sim_lease(s, 1, PROTO_BURST, 300, 1000, 0);
+    sim_lease(s, 2, PROTO_BURST, 300, 1000, 0);
+    const struct proto_slot *slot = sim_slot(s, sim_process(s, 1, &async), 0);
+    sim_process(s, 2, &late);
+    sim_run(s, sim_now(s) + S / 2);
+    assert_int_equal(slot->flight_bound_ns, 2 * MS);
+    sim_run(s, sim_now(s) + 2 * S);
+    assert_int_equal(slot->flight_bound_ns, 6 * MS);
+    sim_run(s, sim_now(s) + S);
+    assert_int_equal(slot->flight_bound_ns, 2 * MS);
+    sim_destroy(s);
+
+    s = one_device(1);
+    sim_lease(s, 1, PROTO_HARD, 500, 500, 0);
+    slot = sim_slot(s, sim_process(s, 1, &async), 0);
+    sim_run(s, sim_now(s) + 5 * S);
+    assert_int_equal(slot->flight_bound_ns, 2 * MS);
+    sim_destroy(s);
+}
+
 /* ---- burst and besteffort ------------------------------------------------------ */
 
 static void test_burst_borrows_from_an_idle_neighbour(void **state)
@@ -543,6 +570,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hard_alone),
         cmocka_unit_test(test_alone_is_free),
+        cmocka_unit_test(test_alone_for_long_has_more_in_flight),
         cmocka_unit_test(test_burst_borrows_from_an_idle_neighbour),
         cmocka_unit_test(test_borrowed_time_is_no_debt),
         cmocka_unit_test(test_host_bound_programs),

@@ -11,17 +11,31 @@
 #include "job/status.h"
 #include "os/log.h"
 
-static void take_status(struct agent *a, struct agent_lease *al)
+/* The signal that ended it, as far as the shim could write that down. */
+static int take_status(struct agent *a, struct agent_lease *al)
 {
     struct job_status s;
     char id[24];
     if (job_status_read(&a->dir, lease_format_id(al->l.number, id), &s, NULL) < 0)
-        return;
+        return 0;
     if (s.exited) {
         al->l.exited = true;
         al->l.exit_status = s.exit_status;
     }
     snprintf(al->l.placement, sizeof al->l.placement, "%s", s.placement);
+    return s.exited ? s.signal : 0;
+}
+
+/* Nobody ended it: it did so by itself. */
+static void say_end(struct agent_lease *al, int signal)
+{
+    const char *name = signal ? sigabbrev_np(signal) : NULL;
+    if (name)
+        snprintf(al->l.why, sizeof al->l.why, "killed by SIG%s", name);
+    else if (signal)
+        snprintf(al->l.why, sizeof al->l.why, "killed by signal %d", signal);
+    else
+        snprintf(al->l.why, sizeof al->l.why, "exited %d", al->l.exit_status);
 }
 
 static void shim_ended(struct agent *a, struct watch *w)
@@ -30,17 +44,18 @@ static void shim_ended(struct agent *a, struct watch *w)
     agent_unwatch(a, w);
     if (!agent_lease_is_live(al) || al->l.exited)
         return;
-    take_status(a, al);
+    int signal = take_status(a, al);
     al->shim_gone = true;
     /* What the status file says as exited was written after the last orphan.  Without that
      * word nobody is left who could end the job or report how it ended: end it. */
     if (al->l.exited) {
-        snprintf(al->l.why, sizeof al->l.why, "its program ended");
+        if (al->l.state == LEASE_ACTIVE)
+            say_end(al, signal);
         drain_try_finish(a, al);
         return;
     }
     log_warn("shim-died", "lease=L%" PRIu64 " pid=%d", al->l.number, al->l.shim_pid);
-    drain_start(a, al, "its shim was killed");
+    drain_start(a, al, "sluice-shim was killed");
 }
 
 static void watch_shim(struct agent *a, struct agent_lease *al)
@@ -199,11 +214,11 @@ void anchor_exit_op(void *ctx, struct api_request *r, const char *lease, int exi
         api_fail(r, &err);
         return;
     }
-    take_status(a, al);
+    int signal = take_status(a, al);
     al->l.exited = true;
     al->l.exit_status = exit_status;
     if (al->l.state == LEASE_ACTIVE)
-        snprintf(al->l.why, sizeof al->l.why, "its program ended");
+        say_end(al, signal);
     if (!drain_try_finish(a, al))
         agent_save(a, al, NULL);
     api_answer(r, 200, agent_lease_json(a, al));

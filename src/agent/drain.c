@@ -165,11 +165,11 @@ void drain_release_op(void *ctx, struct api_request *r, const char *id)
         return;
     }
     if (al->l.state == LEASE_PENDING) {
-        sl_fail(&err, SL_CONFLICT, "lease L%" PRIu64 " was released while it waited",
-                al->l.number);
+        sl_fail(&err, SL_CONFLICT, "released while it waited for room");
         lease_refuse_pending(a, al, &err);
     } else {
-        drain_start(a, al, "released on request");
+        drain_start(a, al,
+                    caller.uid == al->l.uid ? "released by its user" : "released by root");
     }
     if (!agent_lease_is_live(al) || al->end_count == AGENT_MAX_WAITERS) {
         api_answer(r, 200, agent_lease_json(a, al));

@@ -129,7 +129,7 @@ static void starter_gone(struct agent *a, struct watch *w)
     struct agent_lease *al = w->owner;
     agent_unwatch(a, w);
     if (al->l.state == LEASE_ACTIVE && !al->l.shim_pid)
-        drain_start(a, al, "its program was never started");
+        drain_start(a, al, "never started");
 }
 
 void lease_watch_starter(struct agent *a, struct agent_lease *al, pid_t pid)
@@ -215,7 +215,7 @@ static void waiter_gone(void *ctx, struct api_request *r)
         al->waiting = NULL;
         al->l.state = LEASE_RELEASED;
         al->l.released_ms = agent_wall_ms();
-        snprintf(al->l.why, sizeof al->l.why, "whoever waited went away");
+        snprintf(al->l.why, sizeof al->l.why, "gave up waiting");
         agent_save(a, al, NULL);
         return;
     }
@@ -422,9 +422,10 @@ static void end_wait(struct agent *a, struct agent_lease *al)
     al->waiting = NULL;
     al->l.state = LEASE_RELEASED;
     al->l.released_ms = agent_wall_ms();
-    agent_save(a, al, NULL);
     if (!v.why[0])
         snprintf(v.why, sizeof v.why, "no room in the time given: %.150s", al->l.why);
+    snprintf(al->l.why, sizeof al->l.why, "no room in time");
+    agent_save(a, al, NULL);
     if (r)
         fail_placement(a, r, &al->q, &v, SL_TIMEOUT);
 }
@@ -438,9 +439,9 @@ void lease_tick(struct agent *a, uint64_t now_ns)
         if (al->l.state != LEASE_ACTIVE)
             continue;
         if (al->expires_ns && now_ns >= al->expires_ns)
-            drain_start(a, al, "its time is over");
+            drain_start(a, al, "out of time");
         else if (al->unanchored_until_ns && now_ns >= al->unanchored_until_ns &&
                  al->caller.fd < 0)
-            drain_start(a, al, "its program was never started");
+            drain_start(a, al, "never started");
     }
 }

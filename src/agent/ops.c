@@ -149,7 +149,7 @@ static void down(void *ctx, struct api_request *r, bool force)
         if (al->l.state == LEASE_PENDING)
             lease_refuse_pending(a, al, &err);
         else if (al->l.state == LEASE_ACTIVE)
-            drain_start(a, al, "sluice down");
+            drain_start(a, al, "ended by sluice down");
     }
 }
 

@@ -241,8 +241,10 @@ const struct cli_command cli_commands[] = {
       .max_operands = -1,
       .run = cmd_release },
     { .name = "jobs",
-      .summary = "list jobs with their states and exit statuses",
+      .summary = "list jobs, and how they ended",
       .synopsis = "[-a]",
+      .about = "Those that wait or run; with -a also those that have ended, and how: exited 0,"
+               " killed by SIGKILL, out of time, released by its user.",
       .options = jobs_options,
       .run = cmd_jobs },
     { .name = "logs",

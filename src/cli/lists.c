@@ -51,6 +51,8 @@ static int list_leases(struct cli *cli, const struct cli_args *args, const char 
     if (decode_leases(answer, key, &leases, &count, &err) < 0)
         return cli_fail(cli, &err);
     view(cli, leases, count);
+    if (!count)
+        cli_note(cli, all ? "no %s" : "no %s now; -a lists those that have ended too", key);
     return 0;
 }
 

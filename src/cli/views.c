@@ -145,6 +145,15 @@ static void add_lease_row(struct table *t, const struct lease *l,
     table_add(t, STYLE_PLAIN, "%s", format_grades(&l->grades, text));
 }
 
+static void print_waiting(struct cli *cli, const struct lease *leases, size_t count)
+{
+    char id[24];
+    for (size_t i = 0; i < count; i++)
+        if (leases[i].state == LEASE_PENDING && leases[i].why[0])
+            fprintf(cli->out, "%s waits: %s\n", lease_format_id(leases[i].number, id),
+                    leases[i].why);
+}
+
 void view_leases(struct cli *cli, const struct lease *leases, size_t count)
 {
     static const struct table_column columns[] = {
@@ -152,7 +161,6 @@ void view_leases(struct cli *cli, const struct lease *leases, size_t count)
         { "MODE" }, { "MEMORY", true }, { "PROMISED", true }, { "10 s", true }, { "GRADE" },
     };
     struct table t;
-    char id[24];
 
     table_init(&t, columns, ARRAY_LEN(columns));
     for (size_t i = 0; i < count; i++) {
@@ -166,12 +174,7 @@ void view_leases(struct cli *cli, const struct lease *leases, size_t count)
     }
     if (count)
         table_print(&t, cli->out, cli->colour);
-    else
-        cli_note(cli, "no leases");
-    for (size_t i = 0; i < count; i++)
-        if (leases[i].state == LEASE_PENDING && leases[i].why[0])
-            fprintf(cli->out, "%s waits: %s\n", lease_format_id(leases[i].number, id),
-                    leases[i].why);
+    print_waiting(cli, leases, count);
     table_finish(&t);
 }
 
@@ -184,10 +187,19 @@ static const char *format_time(uint64_t ms, char out[32])
     return out;
 }
 
+/* What it does, or how it ended. */
+static void add_job_state(struct table *t, const struct lease *l)
+{
+    if (l->state != LEASE_RELEASED || !l->why[0])
+        add_lease_state(t, l, NULL);
+    else
+        table_add(t, l->exited && !l->exit_status ? STYLE_DIM : STYLE_BAD, "%s", l->why);
+}
+
 void view_jobs(struct cli *cli, const struct lease *jobs, size_t count)
 {
     static const struct table_column columns[] = {
-        { "ID" }, { "NAME" }, { "STATE" }, { "EXIT", true }, { "STARTED" }, { "COMMAND" },
+        { "ID" }, { "NAME" }, { "STATE" }, { "STARTED" }, { "COMMAND" },
     };
     struct table t;
     char id[24], when[32];
@@ -197,18 +209,12 @@ void view_jobs(struct cli *cli, const struct lease *jobs, size_t count)
         const struct lease *l = &jobs[i];
         table_add(&t, STYLE_BOLD, "%s", lease_format_id(l->number, id));
         table_add(&t, STYLE_PLAIN, "%s", l->name);
-        add_lease_state(&t, l, NULL);
-        if (l->exited)
-            table_add(&t, l->exit_status ? STYLE_BAD : STYLE_PLAIN, "%d",
-                      (int)l->exit_status);
-        else
-            table_add(&t, STYLE_PLAIN, "-");
+        add_job_state(&t, l);
         table_add(&t, STYLE_PLAIN, "%s", format_time(l->granted_ms, when));
         table_add(&t, STYLE_PLAIN, "%s", l->command);
     }
     if (count)
         table_print(&t, cli->out, cli->colour);
-    else
-        cli_note(cli, "no jobs");
+    print_waiting(cli, jobs, count);
     table_finish(&t);
 }

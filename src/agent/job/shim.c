@@ -35,7 +35,7 @@ struct watch {
     uint64_t deadline_ms; /* of the phase; 0: none */
     uint64_t tell_ms;     /* when to say that orphans linger; 0: told */
     bool ended;           /* the program */
-    int exit_status;
+    int exit_status, signal;
     pid_t starter; /* whom to wake when the program continues */
     bool nagging;
     int signal_fd;
@@ -88,8 +88,8 @@ static void on_program(struct watch *w, int status)
     } else {
         w->ended = true;
         w->exit_status = status_of(status);
-        link_say(link, "exited %d %d", w->exit_status,
-                 WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+        w->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+        link_say(link, "exited %d %d", w->exit_status, w->signal);
         w->nagging = link->fd >= 0; /* it may be stopped */
         wake_starter(w);
         enter(w, LINGERING);
@@ -217,6 +217,7 @@ static void finish(struct watch *w)
     joblog_close(&s->log);
     s->status.exited = true;
     s->status.exit_status = w->exit_status;
+    s->status.signal = w->signal;
     s->status.ended_ms = job_wall_ms();
     s->status.log_dropped_bytes = s->log.dropped_bytes;
     /* Where the disk is full the agent's journal has it, told by the next call. */

@@ -36,13 +36,13 @@ int job_status_write(const struct rundir *run, const struct job_status *s,
             return rc;
     }
     AUTO_JSON json_t *j = json_pack(
-        "{s:s, s:i, s:I, s:i, s:I, s:s, s:I, s:b, s:o, s:o, s:I}", "lease", s->lease,
+        "{s:s, s:i, s:I, s:i, s:I, s:s, s:I, s:b, s:o, s:i, s:o, s:I}", "lease", s->lease,
         "shim_pid", (int)s->shim.pid, "shim_start_ticks", (json_int_t)s->shim.start_ticks,
         "child_pid", (int)s->child.pid, "child_start_ticks",
         (json_int_t)s->child.start_ticks, "placement", s->placement, "started_ms",
         (json_int_t)s->started_ms, "exited", (int)s->exited, "exit_status",
-        s->exited ? json_integer(s->exit_status) : json_null(), "ended_ms",
-        s->exited ? json_integer((json_int_t)s->ended_ms) : json_null(),
+        s->exited ? json_integer(s->exit_status) : json_null(), "signal", (int)s->signal,
+        "ended_ms", s->exited ? json_integer((json_int_t)s->ended_ms) : json_null(),
         "log_dropped_bytes", (json_int_t)s->log_dropped_bytes);
     AUTO_FREE char *text = j ? json_dumps(j, JSON_COMPACT) : NULL;
     if (!text)
@@ -64,7 +64,7 @@ int job_status_read(const struct rundir *run, const char *lease, struct job_stat
     if (!j)
         return sl_prefix(err, "%s", path);
     struct job_status s = { 0 };
-    uint32_t shim = 0, child = 0, exit_status = 0;
+    uint32_t shim = 0, child = 0, exit_status = 0, signal = 0;
     if (json_copy_str(j, "lease", s.lease, sizeof s.lease, err) < 0 ||
         json_get_u32(j, "shim_pid", &shim, err) < 0 ||
         json_get_u64(j, "shim_start_ticks", &s.shim.start_ticks, err) < 0 ||
@@ -74,12 +74,14 @@ int job_status_read(const struct rundir *run, const char *lease, struct job_stat
         json_get_u64(j, "started_ms", &s.started_ms, err) < 0 ||
         json_get_bool(j, "exited", &s.exited, err) < 0 ||
         json_get_u32(j, "exit_status", &exit_status, err) < 0 ||
+        json_get_u32(j, "signal", &signal, err) < 0 ||
         json_get_u64(j, "ended_ms", &s.ended_ms, err) < 0 ||
         json_get_u64(j, "log_dropped_bytes", &s.log_dropped_bytes, err) < 0)
         return sl_prefix(err, "%s", path);
     s.shim.pid = (pid_t)shim;
     s.child.pid = (pid_t)child;
     s.exit_status = (int32_t)exit_status;
+    s.signal = (int32_t)signal;
     *out = s;
     return 0;
 }

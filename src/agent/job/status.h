@@ -22,6 +22,7 @@ struct job_status {
     uint64_t started_ms; /* since 1970 */
     bool exited;         /* the rest is set */
     int32_t exit_status; /* as a shell says it */
+    int32_t signal;      /* that ended the program; 0: none */
     uint64_t ended_ms;
     uint64_t log_dropped_bytes; /* output that could not be kept */
 };

@@ -154,7 +154,7 @@ static void time_is_over(void **state)
     start(TWO_CARDS);
     ROW("for 150 ms", ask(HALF ",\"name\":\"t\",\"time_ms\":150}", NULL) == 201);
     ROW("it ends by itself", live_until(&l, "/v1/leases/t", "state", "released"));
-    ROW("and says why", live_until(&l, "/v1/leases/t", "why", "its time is over"));
+    ROW("and says why", live_until(&l, "/v1/leases/t", "why", "out of time"));
 }
 
 static void agent_killed(void **state)
@@ -425,6 +425,7 @@ static void submitted(void **state)
             NULL) == 201);
     ROW("it ends", live_until(&l, "/v1/leases/j", "state", "released"));
     ROW("with its status", live_until(&l, "/v1/jobs/j", "exit_status", "3"));
+    ROW("and in words", live_until(&l, "/v1/jobs/j", "why", "exited 3"));
     snprintf(path, sizeof path, "%s/jobs/L1/log", l.dir);
     assert_int_equal(file_read(path, 65536, &log, NULL, NULL), 0);
     snprintf(line, sizeof line, "OPENCL_LAYERS=%s/front/libsluice-opencl.so\n", l.dir);
@@ -509,7 +510,7 @@ static void waiting_jobs_outlive_the_agent(void **state)
     live_stop(&l, SIGKILL);
     start(ONE_CARD);
     ROW("a release after a restart holds too", lease_is("late", "state", "released"));
-    ROW("and says why", lease_is("late", "why", "lease L8 was released while it waited"));
+    ROW("and says why", lease_is("late", "why", "released while it waited for room"));
     release("all");
     ROW("with room they run", lease_is("young", "state", "released"));
     ROW("to their end", lease_is("young", "exit_status", "0"));

@@ -74,6 +74,39 @@ status 2 resize one
 status 2 resize one --memm 1GiB
 said "did you mean --mem"
 
+# how jobs end
+end() { # WANT OPTIONS... -- PROGRAM...
+    how=$1; shift
+    "$bin/sluice" -q run --mem 1MiB --compute 1 --name ends "$@" >"$out/said" 2>&1 || :
+    status 0 jobs -a
+    is "it ends so" "$how" "$(grep ' ends ' "$out/said" | tail -1 | sed 's/^L[0-9]* *ends *//; s/  .*//')"
+}
+end "exited 0" -- true
+end "exited 3" -- sh -c 'exit 3'
+end "exited 137" -- sh -c 'exit 137'
+end "killed by SIGKILL" -- sh -c 'kill -9 $$'
+end "out of time" --time 100ms -- sleep 60
+end "exited 127" -- /no/such/program
+"$bin/sluice" -q submit --mem 1MiB --compute 1 --name ends -- sleep 60 >"$out/said"
+status 0 release ends
+status 0 jobs -a
+said "ends *released by its user"
+"$bin/sluice" -q submit --mem 1GiB --compute 100 --name waits -- sleep 60 >"$out/said"
+status 0 jobs
+said "waits *pending"
+said "waits: not enough"
+is "ended ones are not listed" 0 "$(grep -c ' ends ' "$out/said")"
+"$bin/sluice" -q submit --wait=100ms --mem 1GiB --compute 100 --name vain -- sleep 60 >"$out/said"
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    status 0 jobs -a
+    grep -q "vain *no room in time" "$out/said" && break
+    sleep 0.2
+done
+said "vain *no room in time"
+status 0 release waits
+status 0 jobs -a
+said "waits *released while it waited"
+
 status 1 down
 said "one"
 said "two"
@@ -81,7 +114,7 @@ status 0 release one
 said "came back"
 status 3 release one-more
 status 0 ps -a
-is "released ones with -a" 1 "$(grep -c ' released ' "$out/said")"
+is "released ones with -a" 1 "$(grep -c ' one .* released ' "$out/said")"
 status 0 jobs -o json
 status 0 down --force
 status 0 down

@@ -163,6 +163,7 @@ static void exit_statuses(void **state)
         read_status(&st);
         assert_true(st.exited);
         assert_int_equal(st.exit_status, rows[i].want);
+        assert_int_equal(st.signal, rows[i].want == 137 ? 9 : 0);
     }
 }
 

@@ -165,6 +165,23 @@ static void enter_v1(const char *dir, const char **holder, pid_t pid)
         *holder = NULL;
 }
 
+void cgroup_make(const struct cgroup_host *h, uint64_t lease)
+{
+    char dir[CGROUP_PATH_SIZE];
+    cgroup_path(h, lease, dir);
+    make_dir(dir);
+}
+
+/* Moving it again would wait for the kernel's grace period again. */
+static bool is_inside(const struct cgroup_host *h, uint64_t lease, pid_t pid)
+{
+    pid_t pids[64];
+    uint32_t n = cgroup_pids(h, lease, pids, ARRAY_LEN(pids));
+    while (n > 0 && pids[n - 1] != pid)
+        n--;
+    return n > 0;
+}
+
 int cgroup_enter(const struct cgroup_host *h, uint64_t lease,
                  const struct cgroup_limits *limits, pid_t pid, uint64_t *id, char *held,
                  size_t held_size, struct sl_err *err)
@@ -199,7 +216,7 @@ int cgroup_enter(const struct cgroup_host *h, uint64_t lease,
     struct stat st;
     if (stat(v2, &st) != 0)
         return sl_fail_sys(err, SL_UNSUPPORTED, errno, "cannot make %s", v2);
-    int rc = write_number(v2, "cgroup.procs", (uint64_t)pid);
+    int rc = is_inside(h, lease, pid) ? 0 : write_number(v2, "cgroup.procs", (uint64_t)pid);
     if (rc < 0)
         return sl_fail_sys(err, SL_UNSUPPORTED, -rc, "cannot move pid %d into %s", pid, v2);
     *id = st.st_ino;

@@ -32,8 +32,11 @@ struct cgroup_limits {
     uint64_t memory_bytes; /* 0: none */
 };
 
+/* Make the v2 directory of a lease, so that its first process can start there. */
+void cgroup_make(const struct cgroup_host *h, uint64_t lease);
+
 /* Make the lease's directories (existing ones are used) with these limits and move `pid`
- * in. *id is the v2 directory's inode; `held` says who holds the host limits.
+ * in, unless it is there. *id is the v2 directory's inode; `held` says who holds the host limits.
  * -SL_UNSUPPORTED without a v2 mount (host limits by v1 may hold nevertheless). */
 int cgroup_enter(const struct cgroup_host *h, uint64_t lease,
                  const struct cgroup_limits *limits, pid_t pid, uint64_t *id, char *held,

@@ -66,7 +66,7 @@ static void finish(struct agent *a, struct agent_lease *al)
     agent_save(a, al,
                NULL); /* a full disk does not keep it alive: agent_tidy() tries again */
     restate_drop(a, al);
-    if (al->l.cgroup_id || al->l.host_limits[0])
+    if (al->by_run)
         cgroup_remove(&a->cgroups, al->l.number);
     agent_unwatch(a, &al->shim);
     agent_unwatch(a, &al->caller);

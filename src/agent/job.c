@@ -110,6 +110,10 @@ static json_t *make_spec(const struct agent *a, const struct agent_lease *al)
         "argv", json_object_get(al->job, "argv"), "placement",
         strcmp(a->placement, "mount") ? "environment" : "mount", "fail_closed",
         al->l.fail_closed, "detach", 1, "log", log, "env_add", locating_variables(a, id));
+    char cgroup[CGROUP_PATH_SIZE];
+    cgroup_path(&a->cgroups, al->l.number, cgroup);
+    if (spec && cgroup[0])
+        json_object_set_new(spec, "cgroup", json_string(cgroup));
     const char *optional[] = { "cwd", "env", "umask" };
     for (size_t i = 0; spec && i < sizeof optional / sizeof *optional; i++) {
         json_t *value = json_object_get(al->job, optional[i]);

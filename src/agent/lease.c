@@ -178,6 +178,8 @@ static int grant(struct agent *a, struct agent_lease *al, const struct place_ver
         agent_save(a, al, NULL);
         return rc;
     }
+    if (al->by_run)
+        cgroup_make(&a->cgroups, al->l.number);
     lease_arm_timers(a, al);
     log_info("lease-granted",
              "lease=L%" PRIu64 " name=%s uid=%u device=%s mem=%" PRIu64 " compute=%u",

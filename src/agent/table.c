@@ -88,9 +88,14 @@ bool agent_may_change(const struct agent_lease *al, const struct api_caller *c)
 
 json_t *agent_lease_json(const struct agent *a, const struct agent_lease *al)
 {
+    char cgroup[CGROUP_PATH_SIZE] = "";
     json_t *j = lease_to_json(&al->l);
-    if (j)
-        json_object_set_new(j, "ungated_processes", json_integer(al->ungated_processes));
+    if (!j)
+        return NULL;
+    if (al->by_run)
+        cgroup_path(&a->cgroups, al->l.number, cgroup);
+    json_object_set_new(j, "ungated_processes", json_integer(al->ungated_processes));
+    json_object_set_new(j, "cgroup", cgroup[0] ? json_string(cgroup) : json_null());
     return j;
 }
 

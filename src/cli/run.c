@@ -126,5 +126,6 @@ int cmd_run(struct cli *cli, const struct cli_args *args)
     }
     request_echo(cli, &lease);
     plan.lease = &lease;
+    plan.cgroup = json_string_value(json_object_get(answer, "cgroup"));
     return run_in_lease(cli, &plan, answer, &in);
 }

@@ -29,6 +29,7 @@ struct run_shim {
 struct run_plan {
     const struct lease *lease;
     char *const *argv;
+    const char *cgroup; /* the lease's, in which the program starts; NULL: none */
     bool detach, userns;
 };
 

@@ -78,6 +78,8 @@ static json_t *build_spec(struct cli *cli, const struct run_plan *plan)
     if (spec && plan->detach)
         json_object_set_new(spec, "log",
                             json_sprintf("%s/jobs/%s/log", cli->rundir.path, id));
+    if (spec && plan->cgroup)
+        json_object_set_new(spec, "cgroup", json_string(plan->cgroup));
     return spec;
 }
 

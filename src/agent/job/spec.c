@@ -11,7 +11,7 @@
 static const char *const keys[] = {
     "lease",       "run_dir", "argv",   "cwd",   "env",      "env_add", "placement",
     "fail_closed", "userns",  "detach", "pgid",  "grace_ms", "log",     "log_max_bytes",
-    "uid",         "gid",     "groups", "umask", "rlimits",  NULL,
+    "uid",         "gid",     "groups", "umask", "rlimits",  "cgroup",  NULL,
 };
 
 static const struct {
@@ -47,6 +47,7 @@ void job_spec_finish(struct job_spec *s)
     free_list(s->env_add);
     free(s->cwd);
     free(s->log);
+    free(s->cgroup);
     memset(s, 0, sizeof *s);
 }
 
@@ -185,6 +186,7 @@ static int get_rest(const json_t *obj, struct job_spec *s, struct sl_err *err)
         (rc = get_list(obj, "env_add", true, &s->env_add, err)) < 0 ||
         (rc = get_string(obj, "cwd", &s->cwd, err)) < 0 ||
         (rc = get_string(obj, "log", &s->log, err)) < 0 ||
+        (rc = get_string(obj, "cgroup", &s->cgroup, err)) < 0 ||
         (rc = json_get_u64(obj, "log_max_bytes", &s->log_max_bytes, err)) < 0 ||
         (rc = json_get_u64(obj, "grace_ms", &s->grace_ms, err)) < 0 ||
         (rc = json_get_u32(obj, "pgid", &pgid, err)) < 0 ||

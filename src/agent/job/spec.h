@@ -9,6 +9,7 @@
  *    "placement":"mount"        or "environment" (default): how the front gets in
  *    "fail_closed":false        a placement that fails ends the start
  *    "userns":false             with "mount": in a user namespace of its own
+ *    "cgroup":"/sys/fs/…/L7"    the program starts in it, where the kernel lets us
  *    "detach":false             own session, input from /dev/null
  *    "pgid":123                 process group that the program joins; 0: its own
  *    "grace_ms":5000            for orphans, and between SIGTERM and SIGKILL
@@ -45,7 +46,7 @@ struct job_spec {
     char lease[24];
     struct rundir run;
     char **argv, **env, **env_add;
-    char *cwd, *log;
+    char *cwd, *log, *cgroup;
     uint64_t log_max_bytes, grace_ms;
     bool mount, fail_closed, userns, detach;
     pid_t pgid;

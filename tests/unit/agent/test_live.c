@@ -575,6 +575,31 @@ static void jobs_and_marked_points(void **state)
     }
 }
 
+static void has_a_cgroup(void **state)
+{
+    json_t *j;
+    char dir[200], *log = NULL, path[100];
+    start(ONE_CARD);
+    ask("{\"name\":\"a\",\"command\":\"prog\"}", &j);
+    snprintf(dir, sizeof dir, "%s", live_get(j, "cgroup"));
+    json_decref(j);
+    if (dir[0] != '/') {
+        print_message("SKIP: a lease's cgroup: needs root and a v2 hierarchy\n");
+        skip();
+    }
+    ROW("it is there before its program", access(dir, F_OK) == 0);
+    release("a");
+    ROW("and goes with the lease, used or not", access(dir, F_OK) != 0);
+    live_call(&l, "POST", "/v1/jobs",
+              "{\"lease\":{\"name\":\"j\"},\"argv\":[\"cat\",\"/proc/self/cgroup\"]}",
+              NULL);
+    ROW("a job ends well", lease_is("j", "exit_status", "0"));
+    snprintf(path, sizeof path, "%s/jobs/L2/log", l.dir);
+    assert_int_equal(file_read(path, 65536, &log, NULL, NULL), 0);
+    ROW("it ran in its own", strstr(log, "/L2-") != NULL);
+    free(log);
+}
+
 static void never_anchored(void **state)
 {
     start(((const char *const[]){ "--emulate", "t4", "--orphan-grace", "200ms", NULL }));
@@ -758,6 +783,7 @@ static const struct CMUnitTest tests[] = {
     LIVE(submitted),
     LIVE(waiting_jobs_outlive_the_agent),
     LIVE(torn_job),
+    LIVE(has_a_cgroup),
     LIVE(never_anchored),
     LIVE(tenants),
     LIVE(bad_start),

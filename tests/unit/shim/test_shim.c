@@ -449,6 +449,42 @@ static void whole_spec(void **state)
     job_spec_finish(&s);
 }
 
+/* A directory of ours in the v2 hierarchy; false: we may not make one. */
+static bool make_cgroup(char *dir, size_t size)
+{
+    char line[512], where[256], type[32];
+    FILE *f = fopen("/proc/self/mounts", "re");
+    bool made = false;
+    while (f && !made && fgets(line, sizeof line, f))
+        if (sscanf(line, "%*s %255s %31s", where, type) == 2 && !strcmp(type, "cgroup2")) {
+            snprintf(dir, size, "%s/sluice-test-%d", where, getpid());
+            made = mkdir(dir, 0755) == 0;
+        }
+    if (f)
+        fclose(f);
+    return made;
+}
+
+static void starts_in_its_cgroup(void **state)
+{
+    struct run r;
+    char more[400], dir[300] = "/no/such/cgroup", script[360];
+    snprintf(more, sizeof more, ",\"cgroup\":\"%s\"", dir);
+    start(&r, more, (const char *[]){ "true", NULL });
+    assert_int_equal(finish(&r), 0); /* without one it is as before */
+    if (!make_cgroup(dir, sizeof dir)) {
+        print_message("SKIP: a cgroup for the program: needs root and a v2 hierarchy\n");
+        skip();
+    }
+    snprintf(more, sizeof more, ",\"cgroup\":\"%s\"", dir);
+    snprintf(script, sizeof script, "grep -q '^0::.*%s$' /proc/self/cgroup",
+             strrchr(dir, '/'));
+    start(&r, more, (const char *[]){ "sh", "-c", script, NULL });
+    int got = finish(&r);
+    rmdir(dir);
+    assert_int_equal(got, 0);
+}
+
 static void environment_merge(void **state)
 {
     const char *base[] = { "A=1", "SLUICE=x", "B=2", "noequals", NULL };
@@ -480,6 +516,7 @@ int main(int argc, char **argv)
         WITH_AGENT(log_is_kept),
         WITH_AGENT(log_says_why_nothing_ran),
         WITH_AGENT(disk_is_full),
+        WITH_AGENT(starts_in_its_cgroup),
         WITH_AGENT(caller_dies_before_the_anchor),
     };
     char nap[32];

@@ -217,6 +217,17 @@ struct pool {
     size_t n;
 };
 
+/* F + L + B: 2 ms in flight, the longest kernel, and as credit one turn of this lease: the
+ * smallest lease has 10 ms, at most 2.5 % of its share of 10 s, and others in proportion. */
+static double bound_s(const struct scene *scene, size_t member)
+{
+    double least = 100;
+    for (size_t i = 0; i < MAX_LEASES && scene->member[i].mode; i++)
+        least = fmin(least, scene->member[i].percent);
+    double turn = fmin(10e-3, 0.25 * least / 100) * scene->member[member].percent / least;
+    return 2e-3 + scene->member[member].kernel_us * 1e-6 + turn;
+}
+
 static void report_windows(struct report *r, const struct scene *scene,
                            const struct take *take, double window_s, struct pool *pool)
 {
@@ -233,8 +244,7 @@ static void report_windows(struct report *r, const struct scene *scene,
         double goal = window_s >= 60   ? 0.1
                       : window_s >= 10 ? fmin(1.0, percent * 0.05)
                                        : NAN;
-        /* F + L + B: 2 ms in flight, the longest kernel, one turn of credit */
-        double bound = (2e-3 + scene->member[i].kernel_us * 1e-6 + 10e-3) / window_s * 100;
+        double bound = bound_s(scene, i) / window_s * 100;
         snprintf(name, sizeof name, "%s: %g %% over %g s", scene->label, percent, window_s);
         snprintf(note, sizeof note, "%zu disjoint; (F+L+B)/W = %.3f pp",
                  (size_t)((double)take->samples / 10 / window_s), bound);

@@ -20,10 +20,17 @@ uint64_t account_base_turn(const struct device *d, uint32_t weight)
     return min_u64(d->turn_ns, SHARE_WINDOW_NS / 40 * weight / 1000);
 }
 
-static uint64_t own_turn(const struct share *s)
+static uint64_t least_turn(const struct share *s)
 {
     return share_is_besteffort(s) ? s->device->turn_ns
                                   : account_base_turn(s->device, share_weight(s));
+}
+
+/* As it was last granted: beside smaller ones turns are long, and who loses one in the
+ * middle to a pause of its host thread must not lose the rest of it for good. */
+static uint64_t own_turn(const struct share *s)
+{
+    return max_u64(s->turn_ns, least_turn(s));
 }
 
 void account_advance(struct device *d, uint64_t now_ns)
@@ -36,10 +43,10 @@ void account_advance(struct device *d, uint64_t now_ns)
     d->advanced_ns += dt;
 }
 
-/* What one turn costs beyond the income during it: the credit that idling may keep. */
-static int64_t turn_cost(const struct share *s, uint32_t permille)
+/* What a turn costs beyond the income during it. */
+static int64_t turn_cost(uint64_t turn_ns, uint32_t permille)
 {
-    return (int64_t)(own_turn(s) * (1000 - permille));
+    return (int64_t)(turn_ns * (1000 - permille));
 }
 
 /* A lease that waits piles up what it is owed; one that idles, or that has the
@@ -49,8 +56,10 @@ static void clamp_balances(struct share *s)
     bool idle = !s->holds && !s->waits && !share_is_late(s);
     bool borrows = s->holds && !s->on_promise;
     int64_t most = (int64_t)(CREDIT_NS * 1000);
-    int64_t limit_most = idle ? turn_cost(s, s->limit) : most;
-    int64_t request_most = idle || borrows ? turn_cost(s, s->request) : most;
+    int64_t limit_most = idle ? turn_cost(own_turn(s), s->limit) : most;
+    int64_t request_most = idle      ? turn_cost(own_turn(s), s->request)
+                           : borrows ? turn_cost(least_turn(s), s->request)
+                                     : most;
 
     if (!share_is_capped(s))
         s->limit_balance = 0;
@@ -171,7 +180,7 @@ bool account_has_promise(const struct share *s)
 
 bool account_is_overdue(const struct share *s)
 {
-    return s->request_balance > 2 * turn_cost(s, s->request);
+    return s->request_balance > 2 * turn_cost(least_turn(s), s->request);
 }
 
 /* Of a balance below zero: how long its income takes to bring it back. */

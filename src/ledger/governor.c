@@ -131,14 +131,14 @@ static uint64_t alone_deadline(const struct share *s)
 }
 
 /* A turn that begins: the smallest lease gets the base turn, others in proportion. */
-static uint64_t first_deadline(const struct share *s, const struct contest *c)
+static uint64_t first_deadline(struct share *s, const struct contest *c)
 {
     if (s->device->concurrent || !c->rival)
         return alone_deadline(s);
-    uint64_t base = base_turn(s, c);
-    if (share_is_besteffort(s))
-        return s->begin_ns + base;
-    return s->begin_ns + base * share_weight(s) / c->weight;
+    s->turn_ns = base_turn(s, c);
+    if (!share_is_besteffort(s))
+        s->turn_ns = s->turn_ns * share_weight(s) / c->weight;
+    return s->begin_ns + s->turn_ns;
 }
 
 static void clear_fresh(struct device *d)

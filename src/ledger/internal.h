@@ -164,6 +164,7 @@ struct share {
     bool restate;    /* its terms must be said anew: turn began or limits changed */
     bool stuck;
     uint64_t begin_ns, deadline_ns, contended_ns;
+    uint64_t turn_ns; /* length of the last turn that was granted beside a rival; or 0 */
     uint64_t busy_ns; /* when it was last seen at work */
     uint64_t look_ns; /* when to look at it next */
 

@@ -164,6 +164,13 @@ void drain_release_op(void *ctx, struct api_request *r, const char *id)
         api_fail(r, &err);
         return;
     }
+    if (!agent_lease_is_live(al)) {
+        json_t *j = agent_lease_json(a, al);
+        if (j)
+            json_object_set_new(j, "already_released", json_true());
+        api_answer(r, 200, j);
+        return;
+    }
     if (al->l.state == LEASE_PENDING) {
         sl_fail(&err, SL_CONFLICT, "released while it waited for room");
         lease_refuse_pending(a, al, &err);

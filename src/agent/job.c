@@ -187,6 +187,21 @@ void job_list_op(void *ctx, struct api_request *r, bool all)
     api_answer(r, 200, json_pack("{s:o}", "jobs", list));
 }
 
+/* Why there is none. */
+static void fail_no_log(const struct lease *l, struct sl_err *err)
+{
+    char id[24];
+    lease_format_id(l->number, id);
+    if (l->state == LEASE_PENDING)
+        sl_fail(err, SL_CONFLICT, "job %s has not started: it waits for room", id);
+    else if (l->state == LEASE_ACTIVE && !l->shim_pid)
+        sl_fail(err, SL_CONFLICT, "job %s is only being started", id);
+    else if (!l->shim_pid)
+        sl_fail(err, SL_CONFLICT, "job %s never ran: %.150s", id, l->why);
+    else
+        sl_fail(err, SL_CONFLICT, "job %s has no log: its output went to its caller", id);
+}
+
 void job_log_op(void *ctx, struct api_request *r, const char *id)
 {
     struct agent *a = ctx;
@@ -209,8 +224,7 @@ void job_log_op(void *ctx, struct api_request *r, const char *id)
     AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct stat st;
     if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1) {
-        sl_fail(&err, SL_NOT_FOUND, "job %s has no log: its output went to its caller",
-                number);
+        fail_no_log(&al->l, &err);
         api_fail(r, &err);
         return;
     }

@@ -154,9 +154,25 @@ int cmd_resize(struct cli *cli, const struct cli_args *args)
     return print_resized(cli, &l, over);
 }
 
+static void print_released(struct cli *cli, const struct lease *l, bool already)
+{
+    AUTO_BUF struct buf text = { 0 };
+    describe(l, &text);
+    if (buf_failed(&text))
+        return;
+    if (already)
+        fprintf(cli->out, "%s had ended already: %s\n", text.text,
+                l->why[0] ? l->why : "released");
+    else if (l->state != LEASE_RELEASED)
+        fprintf(cli->out, "%s comes back as its programs end\n", text.text);
+    else
+        fprintf(cli->out, "%s %s\n", text.text,
+                l->slice_count ? "came back" : "waits no longer");
+}
+
 static int release_one(struct cli *cli, const char *id, json_t *released)
 {
-    AUTO_BUF struct buf path = { 0 }, text = { 0 };
+    AUTO_BUF struct buf path = { 0 };
     AUTO_JSON json_t *answer = NULL;
     struct lease l;
     struct sl_err err = { 0 };
@@ -173,9 +189,7 @@ static int release_one(struct cli *cli, const char *id, json_t *released)
     json_array_append(released, answer);
     if (cli->format == CLI_JSON)
         return 0;
-    describe(&l, &text);
-    fprintf(cli->out, "%s %s\n", text.text ? text.text : id,
-            l.state == LEASE_RELEASED ? "came back" : "comes back as its programs end");
+    print_released(cli, &l, json_is_true(json_object_get(answer, "already_released")));
     return 0;
 }
 

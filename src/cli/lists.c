@@ -82,13 +82,26 @@ static int print_log(struct cli *cli, const char *path, size_t *seen, struct sl_
     return ferror(cli->out) ? sl_fail(err, SL_IO, "cannot write to the output") : 0;
 }
 
+/* Asked before the log is read, so that its last words are not missed. */
+static int look_at_job(struct cli *cli, const char *id, bool *begun, bool *ended,
+                       struct sl_err *err)
+{
+    struct lease l;
+    int rc = fetch_lease(cli, id, &l, err);
+    if (rc < 0)
+        return rc;
+    *ended = l.exited || l.state == LEASE_RELEASED;
+    *begun = *ended || l.shim_pid;
+    return 0;
+}
+
 int cmd_logs(struct cli *cli, const struct cli_args *args)
 {
     AUTO_BUF struct buf path = { 0 };
     const char *id = args->operand[0];
     struct sl_err err = { 0 };
     size_t seen = 0;
-    bool ended = true;
+    bool begun = true, ended = true;
 
     if (cli_connect(cli, false, &err) < 0)
         return cli_fail(cli, &err);
@@ -100,14 +113,9 @@ int cmd_logs(struct cli *cli, const struct cli_args *args)
         return cli_fail(cli, &err);
     }
     do {
-        if (cli_has(args, "follow")) {
-            /* asked before the log is read, so that its last words are not missed */
-            struct lease l;
-            if (fetch_lease(cli, id, &l, &err) < 0)
-                return cli_fail(cli, &err);
-            ended = l.exited || l.state == LEASE_RELEASED;
-        }
-        if (print_log(cli, path.text, &seen, &err) < 0)
+        if (cli_has(args, "follow") && look_at_job(cli, id, &begun, &ended, &err) < 0)
+            return cli_fail(cli, &err);
+        if (begun && print_log(cli, path.text, &seen, &err) < 0)
             return cli_fail(cli, &err);
         if (!ended)
             nanosleep(&(struct timespec){ .tv_nsec = FOLLOW_MS * 1000 * 1000 }, NULL);

@@ -87,10 +87,14 @@ end "exited 137" -- sh -c 'exit 137'
 end "killed by SIGKILL" -- sh -c 'kill -9 $$'
 end "out of time" --time 100ms -- sleep 60
 end "exited 127" -- /no/such/program
+status 1 logs ends
+said "its output went to its caller"
 "$bin/sluice" -q submit --mem 1MiB --compute 1 --name ends -- sleep 60 >"$out/said"
 status 0 release ends
 status 0 jobs -a
 said "ends *released by its user"
+status 0 release ends
+said "had ended already: released by its user"
 "$bin/sluice" -q submit --mem 1GiB --compute 100 --name waits -- sleep 60 >"$out/said"
 status 0 jobs
 said "waits *pending"
@@ -103,7 +107,13 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
     sleep 0.2
 done
 said "vain *no room in time"
+status 1 logs waits
+said "has not started: it waits for room"
+status 1 logs vain
+said "never ran: no room in time"
+status 1 logs -f vain
 status 0 release waits
+said "waits no longer"
 status 0 jobs -a
 said "waits *released while it waited"
 

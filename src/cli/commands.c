@@ -30,19 +30,19 @@ const struct cli_option cli_lease_options[] = {
     { "devices", 0, "N", CLI_COUNT, "a slice of each of N devices (default: 1)" },
     { "priority", 'p', "N", CLI_COUNT, "0 to 100; orders those that wait (default: 50)" },
     { "time", 't', "TIME", CLI_DURATION, "end the program after this time: 90s, 5m, 2h" },
-    { "wait", 'w', "TIME", CLI_DURATION,
-      "wait for room, for ever or so long (default: no room is a failure)",
-      .value_optional = true },
     { "cpus", 0, "N", CLI_NUMBER, "host processors it may use: 0.5, 4" },
     { "host-mem", 0, "SIZE", CLI_SIZE, "host memory it may use" },
     { "fail-closed", 0, NULL, CLI_FLAG,
       "refuse calls that would pass the gate, and end the program if it uses the device"
       " past the front (default: report both)" },
-    { "dry-run", 0, NULL, CLI_FLAG, "say where it would run, and run nothing" },
     { NULL },
 };
 
 static const struct cli_option run_options[] = {
+    { "wait", 'w', "TIME", CLI_DURATION,
+      "wait for room, for ever or so long (default: no room is a failure)",
+      .value_optional = true },
+    { "dry-run", 0, NULL, CLI_FLAG, "say where it would run, and run nothing" },
     { "detach", 0, NULL, CLI_FLAG, "do not wait for the program; its output goes to a log" },
     { "userns", 0, NULL, CLI_FLAG,
       "as a normal user: mount the front in a user namespace (sudo stops working inside)" },
@@ -55,6 +55,15 @@ static const struct cli_example run_examples[] = {
     { "sluice run --mem 1GiB --compute 20..60 --name b -- python3 mine.py",
       "at least 20 %, up to 60 % while others leave it" },
     { "sluice run --wait=10m --mem 8GiB -- ./train", "wait up to ten minutes for room" },
+    { NULL },
+};
+
+static const struct cli_option submit_options[] = {
+    { "wait", 'w', "TIME", CLI_DURATION,
+      "give the job up if there was no room for so long (default: it waits for ever)",
+      .value_optional = true },
+    { "dry-run", 0, NULL, CLI_FLAG,
+      "say where it would run now, or why it would wait, and hand nothing over" },
     { NULL },
 };
 
@@ -187,7 +196,7 @@ const struct cli_command cli_commands[] = {
       .synopsis = "[OPTIONS] [--] PROGRAM [ARGUMENT...]",
       .about = "The job waits for room, runs without a terminal, and keeps its output: see"
                " sluice jobs and sluice logs.",
-      .options = no_options,
+      .options = submit_options,
       .more_options = cli_lease_options,
       .examples = submit_examples,
       .operands = "programs",

@@ -133,6 +133,14 @@ json_t *request_command(char *const *argv)
     return json_string(text.text);
 }
 
+void request_warn(struct cli *cli, const struct lease *l)
+{
+    if (l->emulated)
+        cli_note(cli,
+                 "the device is emulated: a program finds no device in this lease, and "
+                 "cannot compute");
+}
+
 void request_echo(struct cli *cli, const struct lease *l)
 {
     char id[24], mem[32], limit[32], share[32];
@@ -153,10 +161,9 @@ void request_echo(struct cli *cli, const struct lease *l)
     }
     buf_addf(&text, ", mode %s, grade memory=%s time=%s", lease_mode_name(l->mode),
              grade_name(l->grades.memory), grade_name(l->grades.time));
-    if (l->emulated)
-        buf_add(&text, ", emulated: no hardware behind it");
     if (!buf_failed(&text))
         cli_note(cli, "%s", text.text);
+    request_warn(cli, l);
 }
 
 static int post_lease(struct cli *cli, const struct lease_request *q, json_t *command,
@@ -169,14 +176,21 @@ static int post_lease(struct cli *cli, const struct lease_request *q, json_t *co
                        body, q->wait_ms ? 0 : ANSWER_MS, answer, problem, err);
 }
 
+/* Is a refusal of now one that waiting may end? */
+static bool would_wait(const struct lease_request *q, const json_t *problem,
+                       const struct sl_err *err)
+{
+    return q->wait_ms && err->code == SL_NO_CAPACITY &&
+           !json_is_true(json_object_get(problem, "never"));
+}
+
 int request_lease(struct cli *cli, const struct lease_request *q, json_t *command,
                   json_t **answer, json_t **problem, struct sl_err *err)
 {
     struct lease_request now = *q;
     now.wait_ms = 0;
     int rc = post_lease(cli, &now, command, false, answer, problem, err);
-    if (rc >= 0 || !q->wait_ms || err->code != SL_NO_CAPACITY ||
-        json_is_true(json_object_get(*problem, "never")))
+    if (rc >= 0 || !would_wait(q, *problem, err))
         return rc;
     cli_note(cli, "%s; waiting for room", err->msg);
     json_decref(*problem);
@@ -216,8 +230,11 @@ int request_dry_run(struct cli *cli, const struct lease_request *q, json_t *comm
 {
     AUTO_JSON json_t *plan = NULL, *problem = NULL;
     struct sl_err err = { 0 };
-    if (post_lease(cli, q, command, true, &plan, &problem, &err) < 0)
+    int rc = post_lease(cli, q, command, true, &plan, &problem, &err);
+    if (rc < 0 && !would_wait(q, problem, &err))
         return cli_fail_with(cli, &err, problem);
+    if (rc < 0)
+        plan = json_pack("{s:b,s:s}", "dry_run", 1, "waits", err.msg);
     if (cli->format == CLI_JSON)
         return cli_print_json(cli, TAKE_PTR(plan));
     print_plan(cli, plan);

@@ -20,12 +20,15 @@ json_t *request_command(char *const *argv);
  * time=front", to stderr unless quiet. */
 void request_echo(struct cli *cli, const struct lease *l);
 
+/* That nothing can compute in it, where that is so. */
+void request_warn(struct cli *cli, const struct lease *l);
+
 /* Ask for the lease.  With --wait, first without waiting, so that what it waits for
  * can be said.  *problem as client_call(). */
 int request_lease(struct cli *cli, const struct lease_request *q, json_t *command,
                   json_t **answer, json_t **problem, struct sl_err *err);
 
-/* POST with ?dry_run=1 and print the plan; the exit status. */
+/* POST with ?dry_run=1 and print the plan, or what it would wait for; the exit status. */
 int request_dry_run(struct cli *cli, const struct lease_request *q, json_t *command);
 
 /* Refuse to run inside a lease of the same agent: -SL_CONFLICT.  By the variable

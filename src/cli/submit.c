@@ -62,13 +62,13 @@ int cmd_submit(struct cli *cli, const struct cli_args *args)
 
     if (request_from_args(args, &q, &err) < 0 || cli_connect(cli, true, &err) < 0)
         return cli_fail(cli, &err);
+    /* A job waits for room by nature. */
+    if (!cli_has(args, "wait"))
+        q.wait_ms = UNKNOWN_U64;
     if (cli_has(args, "dry-run")) {
         AUTO_JSON json_t *command = request_command(args->operand);
         return request_dry_run(cli, &q, command);
     }
-    /* A job waits for room by nature. */
-    if (!cli_has(args, "wait"))
-        q.wait_ms = UNKNOWN_U64;
     AUTO_JSON json_t *job = build_job(&q, args->operand, &err);
     if (!job)
         return cli_fail(cli, &err);
@@ -77,6 +77,9 @@ int cmd_submit(struct cli *cli, const struct cli_args *args)
         return cli_fail_with(cli, &err, problem);
     if (cli->format == CLI_JSON)
         return cli_print_json(cli, TAKE_PTR(answer));
+    struct lease l;
+    if (lease_from_json(answer, &l, NULL) == 0)
+        request_warn(cli, &l);
     const char *id = json_string_value(json_object_get(answer, "id"));
     fprintf(cli->out, "%s\n", id ? id : "?");
     return 0;

@@ -53,6 +53,8 @@ said "nothing lent"
 # fact 1 of the design: two 48 GiB slices need two 80 GiB cards
 "$bin/sluice" -q run --detach --mem 48GiB --compute 50 --name one -- sleep 60 >/dev/null
 "$bin/sluice" -q run --detach --mem 48GiB --compute 50 --name two -- sleep 60 >/dev/null
+status 0 run --mem 1MiB --compute 1 -- true
+said "the device is emulated: a program finds no device"
 status 0 ps
 is "on two cards" 2 "$(awk 'NR > 1 { print $4 }' "$out/said" | sort -u | wc -l)"
 status 125 run --mem 48GiB --compute 10 --name three -- true
@@ -95,6 +97,9 @@ status 0 jobs -a
 said "ends *released by its user"
 status 0 release ends
 said "had ended already: released by its user"
+status 0 submit --dry-run --mem 1GiB --compute 100 -- sleep 60
+said "waits *not enough"
+status 6 submit --dry-run --mem 100GiB --compute 100 -- sleep 60
 "$bin/sluice" -q submit --mem 1GiB --compute 100 --name waits -- sleep 60 >"$out/said"
 status 0 jobs
 said "waits *pending"

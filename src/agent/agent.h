@@ -22,6 +22,7 @@
 #include "os/rundir.h"
 #include "place.h"
 #include "sampler.h"
+#include "usage.h"
 
 #define AGENT_MAX_DEVICES   PROTO_MAX_DEVICES
 #define AGENT_MAX_WAITERS   8   /* callers that wait for one lease's end */
@@ -80,6 +81,8 @@ struct agent_lease {
     pid_t child;                          /* as anchored, of this agent's life */
 
     struct sampler sampler[LEASE_MAX_SLICES];
+    struct usage_base usage[LEASE_MAX_SLICES]; /* counted by brokers before this one */
+    uint64_t kept_held_ns;                     /* as the journal last had it */
     struct suspect_process suspect[AUDIT_MAX_SUSPECTS];
     uint32_t suspect_count, ungated_processes;
 };
@@ -116,7 +119,7 @@ struct agent {
     struct agent_client *client;
     uint32_t client_count, client_room;
 
-    uint64_t idle_since_ns, next_sample_ns;
+    uint64_t idle_since_ns, next_sample_ns, usage_kept_ns;
     bool ending;              /* leave the loop */
     bool end_broker;          /* and take the broker along */
     struct api_request *down; /* `sluice down`, answered at the end */
@@ -222,6 +225,8 @@ extern const struct api_ops agent_ops;
 
 void telemetry_sample(struct agent *a, uint64_t now_ns);      /* telemetry.c */
 void telemetry_last(struct agent *a, struct agent_lease *al); /* of a lease that ends */
+/* The broker is a new one: what is shown of a lease is where its figures go on. */
+void telemetry_rebase(struct agent *a);
 void telemetry_refresh(struct agent *a);          /* for an answer: the newest figures */
 void audit_run(struct agent *a, uint64_t now_ns); /* audit.c */
 void front_copy(struct agent *a);                 /* front_copy.c, at start */

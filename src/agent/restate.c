@@ -199,6 +199,8 @@ int restate_open(struct agent *a, struct sl_err *err)
     rc = agent_watch(a, &a->broker_watch, err);
     if (rc < 0)
         return rc;
+    if (!a->broker.adopted)
+        telemetry_rebase(a);
     state_all(a);
     if (a->broker.adopted)
         drop_strangers(a);

@@ -124,6 +124,9 @@ static json_t *lease_record(const struct agent_lease *al)
 {
     json_t *record =
         json_pack("{s:s, s:o}", "kind", "lease", "lease", lease_to_json(&al->l));
+    if (record)
+        json_object_set_new(record, "usage_base",
+                            usage_to_json(al->usage, al->l.slice_count));
     if (record && keeps_job(al) &&
         (json_object_set_new(record, "request", lease_request_to_json(&al->q)) != 0 ||
          json_object_set(record, "job", al->job) != 0)) {
@@ -191,6 +194,7 @@ static int replay_lease(struct agent *a, const json_t *j, struct sl_err *err)
     al->job = job ? json_deep_copy(job) : NULL;
     al->q = q;
     al->l = l;
+    usage_from_json(json_object_get(j, "usage_base"), al->usage);
     return 0;
 }
 

@@ -7,6 +7,8 @@
 #include "core/clock.h"
 #include "core/macros.h"
 
+#define USAGE_KEEP_NS (10 * NS_PER_S) /* what agent and broker killed at once may cost */
+
 static bool ask(struct agent *a, struct proto_ctl *m, enum proto_ctl_kind kind,
                 uint64_t cursor)
 {
@@ -35,14 +37,7 @@ static void take_slice(struct agent_lease *al, uint32_t i, const struct proto_sl
     struct lease_slice *to = &al->l.slice[i];
     to->mem_used_bytes = s->committed_bytes + s->reserved_bytes;
     to->mem_over_bytes = s->over_bytes;
-    to->held_ns = s->held_ns;
-    to->turns = s->turns;
-    to->wait_ns = s->wait_ns;
-    to->overrun_ns = s->overrun_ns;
-    to->kernels = s->kernels;
-    to->copies = s->copies;
-    to->ungated = s->ungated;
-    to->refused = s->refused;
+    usage_take(&al->usage[i], s, to);
     to->holds = s->flags & SLICE_HOLDS;
     to->waits = s->flags & SLICE_WAITS;
     to->late = s->flags & SLICE_LATE;
@@ -131,6 +126,35 @@ static void sum_lent(struct agent *a)
     }
 }
 
+void telemetry_rebase(struct agent *a)
+{
+    for (uint32_t i = 0; i < a->lease_count; i++) {
+        struct agent_lease *al = a->lease[i];
+        bool any = false;
+        for (uint32_t k = 0; agent_lease_is_live(al) && k < al->l.slice_count; k++)
+            any |= usage_rebase(&al->usage[k], &al->l.slice[k]);
+        if (any)
+            agent_save(a, al, NULL);
+    }
+}
+
+/* For an agent that follows one that was killed. */
+static void keep_usage(struct agent *a, uint64_t now_ns)
+{
+    if (now_ns - a->usage_kept_ns < USAGE_KEEP_NS)
+        return;
+    a->usage_kept_ns = now_ns;
+    for (uint32_t i = 0; i < a->lease_count; i++) {
+        struct agent_lease *al = a->lease[i];
+        uint64_t held_ns = 0;
+        for (uint32_t k = 0; k < al->l.slice_count; k++)
+            held_ns += al->l.slice[k].held_ns;
+        if (agent_lease_is_live(al) && held_ns != al->kept_held_ns &&
+            agent_save(a, al, NULL) == 0)
+            al->kept_held_ns = held_ns;
+    }
+}
+
 void telemetry_sample(struct agent *a, uint64_t now_ns)
 {
     if (a->broker.fd < 0)
@@ -138,6 +162,7 @@ void telemetry_sample(struct agent *a, uint64_t now_ns)
     take_devices(a);
     take_leases(a, true);
     take_clients(a);
+    keep_usage(a, now_ns);
     for (uint32_t i = 0; i < a->device_count; i++)
         if (a->device[i].state == DEVICE_HELD)
             restate_device(a, &a->device[i], NULL); /* its holder may have gone */

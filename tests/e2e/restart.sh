@@ -13,7 +13,7 @@ check "and gave one agent" '[ $(ours agent | wc -l) = 1 ]'
 check "which keeps nothing of its caller: directory, session, descriptors" \
     'p=$(ours agent); [ "$(readlink /proc/$p/cwd)" = / ] && [ "$(ps -o sid= -p $p | tr -d " ")" != "$(ps -o sid= -p $$ | tr -d " ")" ] && ! ls -l /proc/$p/fd | grep -E "pipe:|/tmp/sls"'
 
-sluice run -q --mem 128MiB --compute 40 --name keep -- sluice-selftest --seconds 25 --mem 67108864 --json >"$scratch/keep" 2>&1 &
+sluice run -q --mem 128MiB --compute 40 --name keep -- sluice-selftest --seconds 40 --mem 67108864 --json >"$scratch/keep" 2>&1 &
 keep=$!
 eventually "a program holds memory and computes" \
     'leases | jq -e ".leases[] | select(.name == \"keep\" and .mem.used >= 67108864)"'
@@ -24,17 +24,31 @@ check "it knows the lease from its journal" 'leases | jq -e ".leases[] | select(
 check "with the memory still charged" 'leases | jq -e ".leases[] | select(.name == \"keep\") | .mem.used >= 67108864"'
 row "and new runs work" sluice run -q --mem 64MiB --compute 5 -- true
 
+used() { leases | jq '.leases[] | select(.name == "keep").slices[0].held_ns'; }
+goes_on() { now=$(used) && [ "$now" -ge "$before" ] && before=$now; }
+
+before=$(used)
 kill -9 "$(ours broker)"
 eventually "the broker comes back after kill -9 with the memory charged" \
     'leases | jq -e ".leases[] | select(.name == \"keep\") | .mem.used >= 67108864"'
 row "and new runs work" sluice run -q --mem 64MiB --compute 5 -- true
+goes_on
+verdict $? "what the lease has used goes on from where it was"
 eventually "the program computes on under the new broker" \
     'a=$(leases | jq ".leases[] | select(.name == \"keep\") | .slices[0].kernels"); sleep 1; b=$(leases | jq ".leases[] | select(.name == \"keep\") | .slices[0].kernels"); [ "$b" -gt "$a" ]'
 
+kill -9 "$(ours agent)"
+row "the next agent" sluice up
+goes_on
+verdict $? "knows what an earlier broker had counted"
+
+sleep 11 # the journal gets it once in ten seconds
 kill -9 "$(ours agent)" "$(ours broker)"
 row "both killed at once: up brings both back" sluice up
 eventually "the lease is whole again" \
     'leases | jq -e ".leases[] | select(.name == \"keep\" and .state == \"active\") | .mem.used >= 67108864"'
+goes_on
+verdict $? "with what it had used"
 wait $keep
 verdict $? "the program itself noticed none of it"
 eventually "its bytes came back at its end" 'sluice devices -o json | jq -e "[.devices[].memory.lent_bytes] | add == 0"'

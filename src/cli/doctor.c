@@ -3,9 +3,11 @@
  * the front, in the order in which a program meets them.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -92,11 +94,14 @@ static const char *text_of(const json_t *obj, const char *key)
 static void check_agent(struct doctor *d)
 {
     struct sl_err err = { 0 };
+    bool absent = !agent_is_running(&d->cli->rundir) && !agent_left_traces(&d->cli->rundir);
+    if (absent && !d->may_run) {
+        add(d, "agent", CHECK_SKIPPED, NULL, "none runs, and --no-run starts none");
+        return;
+    }
     if (cli_connect(d->cli, d->may_run, &err) < 0 ||
         fetch_json(d->cli, "/v1/node", &d->node, &err) < 0) {
-        add(d, "agent", CHECK_BROKEN,
-            "start it with sluice up, and read agent.log in the run directory", "%s",
-            err.msg);
+        add(d, "agent", CHECK_BROKEN, "read agent.log in the run directory", "%s", err.msg);
         return;
     }
     const char *version = text_of(d->node, "version");
@@ -180,27 +185,82 @@ static bool has_layers(const char *version)
            (major == 2 && minor >= 3);
 }
 
-static unsigned count_icds(const char *dir)
+/* The drivers of a folder; *pocl: is PoCL among them? */
+static unsigned count_icds(const char *dir, bool *pocl)
 {
     unsigned count = 0;
     DIR *folder = opendir(dir);
+    *pocl = false;
     if (!folder)
         return 0;
     for (struct dirent *e; (e = readdir(folder));) {
         size_t len = strlen(e->d_name);
-        count += len > 4 && !strcmp(e->d_name + len - 4, ".icd");
+        if (len <= 4 || strcmp(e->d_name + len - 4, ".icd"))
+            continue;
+        count++;
+        *pocl |= strstr(e->d_name, "pocl") != NULL;
     }
     closedir(folder);
     return count;
+}
+
+bool doctor_can_make(const char *path)
+{
+    char at[4096];
+    struct stat st;
+    snprintf(at, sizeof at, "%s", path);
+    while (stat(at, &st) && errno == ENOENT) {
+        char *slash = strrchr(at, '/');
+        if (!slash)
+            return false;
+        slash[slash == at] = '\0';
+    }
+    return !stat(at, &st) && S_ISDIR(st.st_mode) && !access(at, W_OK | X_OK);
+}
+
+/* Where PoCL keeps what it compiles (lib/CL/pocl_cache.c); without it, it shows no device. */
+static void find_pocl_cache(char *out, size_t size)
+{
+    const char *own = getenv("POCL_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    if (own)
+        snprintf(out, size, "%s", own);
+    else if (xdg && xdg[0])
+        snprintf(out, size, "%s/pocl", xdg);
+    else
+        snprintf(out, size, "%s/.cache/pocl", home ? home : "");
+}
+
+static void check_drivers(struct doctor *d, const json_t *info)
+{
+    const char *dir = getenv("OCL_ICD_VENDORS");
+    char cache[256];
+    bool pocl;
+    if (!dir)
+        dir = "/etc/OpenCL/vendors";
+    unsigned icds = count_icds(dir, &pocl);
+    d->visible = json_array_size(json_object_get(info, "devices"));
+    find_pocl_cache(cache, sizeof cache);
+    if (d->visible)
+        add(d, "drivers", CHECK_OK, NULL, "%u in %s, %zu device%s", icds, dir, d->visible,
+            d->visible == 1 ? "" : "s");
+    else if (pocl && !doctor_can_make(cache))
+        add(d, "drivers", CHECK_BROKEN,
+            "set HOME to a folder that can be written, then sluice down: an agent looks "
+            "for "
+            "devices at its start",
+            "%u in %s, but no device: PoCL cannot write its cache, %s", icds, dir, cache);
+    else
+        add(d, "drivers", CHECK_BROKEN,
+            "install the vendor's OpenCL driver, or for the CPU: apt install "
+            "pocl-opencl-icd",
+            icds ? "%u in %s, but %s" : "%u in %s: %s", icds, dir, text_of(info, "error"));
 }
 
 static void check_loader(struct doctor *d)
 {
     struct sl_err err = { 0 };
     AUTO_JSON json_t *info = ask_loader(d, &err);
-    const char *icd_dir = getenv("OCL_ICD_VENDORS");
-    if (!icd_dir)
-        icd_dir = "/etc/OpenCL/vendors";
 
     if (!info) {
         add(d, "loader", CHECK_BROKEN, "a vendor's library may hang: try clinfo", "%s",
@@ -209,28 +269,19 @@ static void check_loader(struct doctor *d)
     }
     const char *path = text_of(info, "loader"), *name = text_of(info, "loader_name");
     const char *version = text_of(info, "loader_version");
-    if (!path[0])
+    if (!path[0]) {
         add(d, "loader", CHECK_BROKEN,
             "install an OpenCL loader: apt install ocl-icd-libopencl1", "%s",
             text_of(info, "error"));
-    else if (!has_layers(version))
+        return;
+    }
+    if (!has_layers(version))
         add(d, "loader", CHECK_BROKEN, "it needs ocl-icd 2.3.0 or newer",
             "%s %s has no layers", name, version);
     else
         add(d, "loader", CHECK_OK, NULL, "%s%s%s%s%s", path, name[0] ? ", " : "", name,
             version[0] ? " " : "", version);
-    unsigned icds = count_icds(icd_dir);
-    size_t devices = json_array_size(json_object_get(info, "devices"));
-    if (!path[0])
-        return;
-    if (!devices)
-        add(d, "drivers", CHECK_BROKEN,
-            "install the vendor's OpenCL driver, or for the CPU: apt install "
-            "pocl-opencl-icd",
-            "%u in %s, no device: %s", icds, icd_dir, text_of(info, "error"));
-    else
-        add(d, "drivers", CHECK_OK, NULL, "%u in %s, %zu device%s", icds, icd_dir, devices,
-            devices == 1 ? "" : "s");
+    check_drivers(d, info);
 }
 
 static void check_devices(struct doctor *d)
@@ -254,12 +305,20 @@ static void check_devices(struct doctor *d)
                      device_state_name(devices[i].state), devices[i].why);
         }
     }
-    if (!good)
-        add(d, "devices", CHECK_BROKEN, "see the loader and the drivers above",
-            "none of %zu can be lent%s", count, why);
+    if (!count)
+        add(d, "devices", CHECK_BROKEN,
+            "see the drivers above; an agent looks at its start: sluice down, then sluice "
+            "up",
+            "the agent found none");
+    else if (!good)
+        add(d, "devices", CHECK_BROKEN, "see sluice devices", "none of %zu can be lent%s",
+            count, why);
     else
         add(d, "devices", why[0] ? CHECK_WARN : CHECK_OK, "see sluice devices",
-            "%zu of %zu can be lent, %zu of them emulated%s", good, count, good - d->real,
+            "%zu of %zu can be lent%s%s", good, count,
+            d->real == good ? ""
+            : d->real       ? ", some of them emulated"
+                            : ", emulated",
             why);
 }
 
@@ -379,16 +438,21 @@ void doctor_examine(struct doctor *d)
     check_programs(d);
     check_loader(d);
     check_agent(d);
+    if (d->checks[d->count - 1].verdict == CHECK_SKIPPED)
+        return; /* it starts the broker and finds the devices */
     check_broker(d);
     if (!d->node)
         return;
     check_front_files(d);
     check_devices(d);
     if (!d->may_run)
-        add(d, "run", CHECK_SKIPPED, "without --no-run it is", "not tried");
+        add(d, "run", CHECK_SKIPPED, NULL, "not tried: --no-run");
+    else if (!d->visible)
+        add(d, "run", CHECK_SKIPPED, NULL,
+            "a program would find no device: see the drivers");
     else if (!d->real)
-        add(d, "run", CHECK_SKIPPED, "programs need a real device",
-            "no program can run on emulated devices");
+        add(d, "run", CHECK_SKIPPED, NULL,
+            "there is no real device that a program could use");
     else
         check_run(d);
 }
@@ -423,10 +487,12 @@ static json_t *to_json(const struct doctor *d, bool well)
 int doctor_print(const struct doctor *d)
 {
     struct cli *cli = d->cli;
-    bool well = true;
+    bool well = true, whole = true;
 
-    for (size_t i = 0; i < d->count; i++)
+    for (size_t i = 0; i < d->count; i++) {
         well &= d->checks[i].verdict != CHECK_BROKEN;
+        whole &= d->checks[i].verdict != CHECK_SKIPPED;
+    }
     if (cli->format == CLI_JSON) {
         int rc = cli_print_json(cli, to_json(d, well));
         return rc ? rc : !well;
@@ -439,8 +505,10 @@ int doctor_print(const struct doctor *d)
         if (c->fix[0])
             fprintf(cli->out, "%23sto do: %s\n", "", c->fix);
     }
-    fputs(well ? "\nall is well\n"
-               : "\nsomething is broken: the first BROKEN hop comes first\n",
+    fputs(!well ? "\nsomething is broken: begin with the first BROKEN line, the others may "
+                  "follow from it\n"
+          : !whole ? "\nnothing is broken in what was tested\n"
+                   : "\nall is well\n",
           cli->out);
     return !well;
 }

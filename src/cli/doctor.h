@@ -26,7 +26,11 @@ struct doctor {
     char dir[4000]; /* where our programs lie */
     json_t *node;   /* GET /v1/node */
     size_t real;    /* real devices that can be lent */
+    size_t visible; /* devices that a program outside any slice finds */
 };
+
+/* Could a folder of this name be written, made with what leads to it where it is missing? */
+bool doctor_can_make(const char *path);
 
 void doctor_examine(struct doctor *d);
 int doctor_print(const struct doctor *d); /* the exit status: 1 if a hop is broken */

@@ -200,6 +200,9 @@ kill -CONT "$agent"
 eventually "FF25: both are back" 'node .broker.running | grep -q true && sluice doctor --no-run'
 mkdir "$scratch/vendors"
 check "FF25: no driver is named" "OCL_ICD_VENDORS=$scratch/vendors/ broken drivers"
+touch "$scratch/file"
+says "FF25: a home in which PoCL shows no device is named" 'no device: PoCL cannot write its cache' \
+    env -u POCL_CACHE_DIR -u XDG_CACHE_HOME HOME="$scratch/file" sluice doctor
 row "down" sluice down --force
 
 # --- FF33: a machine without OpenCL

@@ -37,13 +37,36 @@ static void test_broken_hop_is_named(void **state)
                              "BROKEN  drivers        0 found\n"
                              "                       to do: install one\n"
                              "skip    run            not tried\n"
-                             "\nsomething is broken: the first BROKEN hop comes first\n");
+                             "\nsomething is broken: begin with the first BROKEN line, "
+                             "the others may follow from it\n");
     assert_int_equal(printed(&d, CLI_JSON, out, sizeof out), 1);
     assert_non_null(strstr(out, "\"well\": false"));
     assert_non_null(strstr(out, "\"fix\": \"install one\""));
     d.checks[1].verdict = CHECK_WARN;
     assert_int_equal(printed(&d, CLI_JSON, out, sizeof out), 0);
     assert_non_null(strstr(out, "\"well\": true"));
+    printed(&d, CLI_TABLE, out, sizeof out);
+    assert_non_null(strstr(out, "\nnothing is broken in what was tested\n"));
+    d.count = 2;
+    printed(&d, CLI_TABLE, out, sizeof out);
+    assert_non_null(strstr(out, "\nall is well\n"));
+}
+
+static void test_can_make(void **state)
+{
+    static const struct {
+        const char *label, *path;
+        bool can;
+    } rows[] = {
+        { "a folder that is there", "/tmp", true },
+        { "folders that are not", "/tmp/sluice-not-there/a/b", true },
+        { "below a file", "/etc/passwd/.cache/pocl", false },
+        { "a file", "/etc/passwd", false },
+        { "no name", "", false },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (doctor_can_make(rows[i].path) != rows[i].can)
+            fail_msg("%s", rows[i].label);
 }
 
 static const struct {
@@ -87,6 +110,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_broken_hop_is_named),
+        cmocka_unit_test(test_can_make),
         cmocka_unit_test(test_children),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

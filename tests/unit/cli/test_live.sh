@@ -31,6 +31,8 @@ status 0 ps
 said "sluice up"
 status 0 top --once
 said "no agent runs"
+"$bin/sluice" doctor --no-run >"$out/said" 2>&1 || : # this machine may lack OpenCL
+said "skip *agent *none runs, and --no-run starts none"
 status 2 up --emulate nosuch:2
 said '^sluice: --emulate: no model is called "nosuch"; known are h100-80g, a100-80g'
 status 2 up --foreground --emulate nosuch

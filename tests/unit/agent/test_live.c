@@ -663,6 +663,7 @@ static pid_t mapping_shim(const char *lease, const char *const *files)
         char path[80], body[60];
         pid_t mine = fork();
         if (mine == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL); /* no cgroup ends it where we are not root */
             for (; *files; files++) {
                 snprintf(path, sizeof path, "%s/%s", l.dir, *files);
                 int fd = open(path, O_RDWR | O_CREAT, 0600);

@@ -210,7 +210,7 @@ static void measure_free(const struct device *devices, const struct place_use *u
     v->largest_free_device = -1;
     for (uint32_t i = 0; i < count; i++) {
         const struct device *d = &devices[i];
-        if (d->state != DEVICE_OK || tenancy_forbids(d, &use[i], uid))
+        if (!named[i] || d->state != DEVICE_OK || tenancy_forbids(d, &use[i], uid))
             continue;
         uint64_t bytes = sub_sat_u64(device_lendable_bytes(d), use[i].mem_request_bytes);
         uint32_t permille = (uint32_t)sub_sat_u64(1000, use[i].permille);
@@ -221,7 +221,7 @@ static void measure_free(const struct device *devices, const struct place_use *u
         }
         if (permille > v->largest_free_permille)
             v->largest_free_permille = permille;
-        if (named[i] && permille >= q->compute_request_permille &&
+        if (permille >= q->compute_request_permille &&
             !(q->slice_count > 1 && use[i].spanned))
             v->largest_slice_bytes = max_u64(v->largest_slice_bytes, bytes);
     }
@@ -396,7 +396,7 @@ static json_t *alternatives(const struct place_verdict *v, const struct device *
         suggest(list, "--mode besteffort takes only idle time and needs none to be free");
     if (strcmp(v->cause, "tenancy") == 0)
         suggest(list, "sluice up --share-tenants allows it");
-    if (!v->never && v->code == SL_NO_CAPACITY)
+    if (!v->never && v->code == SL_NO_CAPACITY && !q->wait_ms)
         suggest(list, "--wait waits until there is room");
     if (v->code == SL_NOT_FOUND || v->code == SL_INVALID)
         suggest_devices(list, devices, count, q->device);

@@ -38,7 +38,8 @@ struct place_verdict {
     const char *cause; /* "memory", "compute", "tenancy", "spanning", "devices",
                           "state", "filter" */
     char why[200];     /* a sentence */
-    uint64_t largest_free_bytes, total_free_bytes; /* lendable now */
+    /* lendable now, of the devices that the request names */
+    uint64_t largest_free_bytes, total_free_bytes;
     uint32_t largest_free_permille; /* on the device with the most time left */
     int32_t largest_free_device;    /* position, -1: none */
     uint64_t largest_slice_bytes;   /* a slice that would fit now with this compute */

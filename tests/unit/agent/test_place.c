@@ -255,6 +255,14 @@ static void failure_13_whole_card_needs_both(void **state)
     ROW("besteffort needs memory and no time", put(&s, &idle, 0) == 0);
 }
 
+static bool waiting_is_offered(const json_t *explained)
+{
+    char *text = json_dumps(explained, 0);
+    bool offered = strstr(text, "--wait") != NULL;
+    free(text);
+    return offered;
+}
+
 static void names(void **state)
 {
     static const struct {
@@ -283,6 +291,20 @@ static void names(void **state)
                 snprintf(have + strlen(have), sizeof have - strlen(have), "%u", k);
         ROW_STR(rows[i].label, code ? sl_code_row(code)->wire : have, rows[i].want);
     }
+
+    struct lease_request big = ask(1, 70 * GIB, 100);
+    snprintf(big.device, sizeof big.device, "0");
+    put(&s, &big, 0);
+    struct place_verdict none = find(&s, &big, 0);
+    ROW("what is free is that of the device named",
+        none.code == SL_NO_CAPACITY && none.total_free_bytes < 10 * GIB);
+    json_t *help = place_explain(&none, s.device, s.count, &big);
+    ROW("waiting may help", waiting_is_offered(help));
+    json_decref(help);
+    big.wait_ms = 1000;
+    help = place_explain(&none, s.device, s.count, &big);
+    ROW("who waited is not told to wait", !waiting_is_offered(help));
+    json_decref(help);
 
     struct lease_request q = ask(1, GIB, 100);
     snprintf(q.device, sizeof q.device, "a10");

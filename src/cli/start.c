@@ -60,11 +60,16 @@ bool agent_left_traces(const struct rundir *r)
 int agent_fail_missing(const struct rundir *r, struct sl_err *err)
 {
     char path[108];
-    int fd = rundir_path(r, "agent.sock", path, sizeof path, err);
-    if (fd < 0 || (fd = sock_connect_unix(path, SOCK_STREAM, err)) == -SL_DENIED)
-        return fd;
-    if (fd >= 0)
+    struct sl_err why = { 0 };
+    int fd = rundir_path(r, "agent.sock", path, sizeof path, &why);
+    if (fd == 0)
+        fd = sock_connect_unix(path, SOCK_STREAM, &why);
+    if (fd >= 0) {
         close(fd); /* one came up meanwhile; the next try finds it */
+    } else if (why.sys != ENOENT && why.sys != ECONNREFUSED) {
+        *err = why;
+        return fd;
+    }
     if (agent_left_traces(r))
         return sl_fail(
             err, SL_UNAVAILABLE,

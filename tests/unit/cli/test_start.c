@@ -216,6 +216,16 @@ static void test_traces(void **state)
     }
 }
 
+static void test_no_directory(void **state)
+{
+    struct rundir r = make_rundir("file");
+    struct sl_err err = { 0 };
+    close(open(r.path, O_WRONLY | O_CREAT, 0600));
+    assert_true(agent_left_traces(&r)); /* or it would look like an empty machine */
+    assert_true(agent_fail_missing(&r, &err) < 0);
+    assert_non_null(strstr(err.msg, "Not a directory"));
+}
+
 /* Lie beside a program named sluice-agent, and start again from there. */
 static int move_home(char **argv)
 {
@@ -243,6 +253,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_keeps_nothing),
         cmocka_unit_test(test_failure_is_quoted),
         cmocka_unit_test(test_traces),
+        cmocka_unit_test(test_no_directory),
     };
     const char *name = strrchr(argv[0], '/');
     if (name && !strcmp(name, "/sluice-agent"))

@@ -44,7 +44,7 @@ struct lease_request {
     enum lease_mode mode;
     uint32_t priority;           /* 0..100, default 50 */
     uint32_t slice_count;        /* devices wanted, default 1 */
-    char device[DEVICE_ID_SIZE]; /* id, index or model; empty: any */
+    char device[DEVICE_ID_SIZE]; /* id, index, model or a part; empty: any */
     bool fail_closed;
     uint64_t time_ms;        /* longest life; 0: no bound */
     uint64_t wait_ms;        /* for room; 0: not, UNKNOWN_U64: for ever */

@@ -118,11 +118,8 @@ static struct proto_page *make_page(struct broker *b, const struct lease *lease,
 void process_wake(struct broker *b, uint32_t index)
 {
     struct proto_page *p = b->clients[index].page;
-    if (!p)
-        return;
-    futex_wake_all(&p->bell);
-    for (uint32_t i = 0; i < b->clients[index].slot_count; i++)
-        futex_wake_all(&p->slot[i].state);
+    if (p)
+        futex_wake_all(&p->bell);
 }
 
 void process_record(struct broker *b, uint32_t index)

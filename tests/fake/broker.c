@@ -16,12 +16,11 @@
 #include "core/err.h"
 #include "core/futex.h"
 
-static void ring(struct fake_broker *b, uint32_t slot)
+static void ring(struct fake_broker *b)
 {
     struct proto_page *p = atomic_load(&b->page);
     atomic_fetch_add(&p->bell, 1);
     futex_wake_all(&p->bell);
-    futex_wake_all(&p->slot[slot].state);
 }
 
 struct proto_slot *fake_slot(struct fake_broker *b, uint32_t slot)
@@ -43,13 +42,13 @@ void fake_grant(struct fake_broker *b, uint32_t slot, uint64_t deadline_ns)
     set_terms(s, deadline_ns);
     atomic_fetch_add(&s->grants, 1);
     atomic_store(&s->state, SLOT_HELD);
-    ring(b, slot);
+    ring(b);
 }
 
 void fake_set_deadline(struct fake_broker *b, uint32_t slot, uint64_t deadline_ns)
 {
     set_terms(fake_slot(b, slot), deadline_ns);
-    ring(b, slot);
+    ring(b);
 }
 
 bool fake_take_idle(struct fake_broker *b, uint32_t slot)
@@ -57,14 +56,14 @@ bool fake_take_idle(struct fake_broker *b, uint32_t slot)
     uint32_t idle = SLOT_HELD;
     bool taken =
         atomic_compare_exchange_strong(&fake_slot(b, slot)->state, &idle, SLOT_NONE);
-    ring(b, slot);
+    ring(b);
     return taken;
 }
 
 void fake_pass_over(struct fake_broker *b, uint32_t slot)
 {
     atomic_store(&fake_slot(b, slot)->state, SLOT_NONE);
-    ring(b, slot);
+    ring(b);
 }
 
 /* ---- messages ---------------------------------------------------------- */

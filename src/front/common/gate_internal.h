@@ -43,7 +43,7 @@ struct gate_ask {
 
 enum gate_verdict {
     GATE_GO,      /* the turn word was counted up: *slot, *turn, *now_ns */
-    GATE_NO_TURN, /* wait for slot->state to change */
+    GATE_NO_TURN, /* wait for the page's bell */
     GATE_NO_ROOM, /* wait for something in flight to complete */
 };
 
@@ -54,6 +54,7 @@ struct gate_go {
     uint64_t budget_ns; /* GATE_BATCH_NS, or less near the deadline */
     bool waited;        /* set by the caller: it was not the first try */
     uint64_t retry_ns;  /* GATE_NO_TURN by our own clock: when to look again */
+    uint32_t bell;      /* of the slot's page, read before its state */
 };
 
 /* One try to take the turn for a batch.  Under g->lock. */
@@ -65,6 +66,8 @@ enum gate_verdict gate_try_turn(struct gate *g, const struct gate_ask *ask,
 bool gate_wait_turn(struct gate *g, struct gate_ask *ask, struct gate_go *go,
                     struct gate_after *after);
 
+/* The page that a slot is in; not for &g->own. */
+struct proto_page *gate_page_of(const struct gate *g, struct proto_slot *s);
 /* The turn of this device ends at some time: others want it, or it is metered. */
 bool gate_is_bounded(const struct proto_slot *s);
 /* The turn in which the batch was opened still holds. */

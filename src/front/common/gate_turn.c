@@ -2,6 +2,8 @@
  * that stands in for the broker while it is away. */
 #include "gate_internal.h"
 
+#include <stddef.h>
+
 #include "core/clock.h"
 #include "core/futex.h"
 #include "core/macros.h"
@@ -18,6 +20,12 @@ bool gate_is_bounded(const struct proto_slot *s)
 {
     return atomic_load_explicit(&s->contended, relaxed) ||
            atomic_load_explicit(&s->deadline_ns, relaxed) != SLOT_OPEN;
+}
+
+struct proto_page *gate_page_of(const struct gate *g, struct proto_slot *s)
+{
+    return (struct proto_page *)((char *)(s - g->index) -
+                                 offsetof(struct proto_page, slot));
 }
 
 bool gate_turn_holds(const struct proto_slot *s, uint32_t turn)
@@ -183,9 +191,11 @@ enum gate_verdict gate_try_turn(struct gate *g, const struct gate_ask *ask,
     for (;;) {
         gate_follow_link(g);
         struct proto_slot *s = atomic_load_explicit(&g->slot, relaxed);
-        uint32_t state = atomic_load(&s->state);
         go->slot = s;
         go->retry_ns = 0;
+        if (s != &g->own)
+            go->bell = atomic_load(&gate_page_of(g, s)->bell);
+        uint32_t state = atomic_load(&s->state);
         if (!(state & SLOT_HELD)) {
             if (!find_turn(g, s, go, after))
                 return GATE_NO_TURN;
@@ -231,7 +241,9 @@ static void unlock_and_do(struct gate *g, struct gate_after *after)
     gate_after(g, &now);
 }
 
-/* Sleep until the turn word changes.  g->lock is free meanwhile. */
+/* Sleep until the broker changed something since the last try: the bell counts that.  (The
+ * turn word does not: a turn granted and taken again before we sleep leaves it as it was,
+ * and nobody would ask for the next.)  g->lock is free meanwhile. */
 static void sleep_for_turn(struct gate *g, const struct gate_go *go,
                            struct gate_after *after)
 {
@@ -246,7 +258,7 @@ static void sleep_for_turn(struct gate *g, const struct gate_go *go,
         if (pause)
             futex_wait(&g->done, done, min_u64(pause, WAIT_NS));
     } else if (atomic_load(&g->gates->link->state) == LINK_UP) {
-        futex_wait(&s->state, SLOT_NONE, WAIT_NS);
+        futex_wait(&gate_page_of(g, s)->bell, go->bell, WAIT_NS);
     }
     if (!(atomic_load(&s->state) & SLOT_HELD))
         link_check(g->gates->link);

@@ -95,7 +95,8 @@ static uint64_t tend_gate(struct gate *g, uint64_t now)
     if (moved) { /* who sleeps on the old slot shall look at the new one */
         atomic_fetch_add(&g->done, 1);
         futex_wake_all(&g->done);
-        futex_wake_all(&before->state);
+        if (before != &g->own)
+            futex_wake_all(&gate_page_of(g, before)->bell);
     }
     return next;
 }

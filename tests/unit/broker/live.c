@@ -369,8 +369,12 @@ static struct reply do_turn(struct me *me, uint64_t wait_ns)
     struct proto_slot *s = &me->page->slot[0];
     uint64_t end = clock_now_ns() + wait_ns;
     atomic_fetch_add(&s->waiting, 1);
-    while (!(atomic_load(&s->state) & SLOT_HELD) && clock_now_ns() < end)
-        futex_wait(&s->state, SLOT_NONE, 10 * NS_PER_MS);
+    for (;;) {
+        uint32_t bell = atomic_load(&me->page->bell);
+        if ((atomic_load(&s->state) & SLOT_HELD) || clock_now_ns() >= end)
+            break;
+        futex_wait(&me->page->bell, bell, 10 * NS_PER_MS);
+    }
     atomic_fetch_sub(&s->waiting, 1);
     bool held = atomic_load(&s->state) & SLOT_HELD;
     if (held)

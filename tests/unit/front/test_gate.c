@@ -1,8 +1,10 @@
 /* The gate against a fake broker; the test is the driver and completes by hand. */
 #include "front_test.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "core/clock.h"
@@ -60,6 +62,8 @@ static struct gate_batch *submit(struct gate_queue *queue, struct cost_entry *e)
 }
 
 /* A submit on a thread of its own, because it waits. */
+static __thread bool in_call;
+
 struct call {
     pthread_t thread;
     struct gate_queue *queue;
@@ -71,6 +75,7 @@ struct call {
 static void *run_call(void *arg)
 {
     struct call *c = arg;
+    in_call = true;
     c->token = submit(c->queue, c->entry);
     atomic_store(&c->done, 1);
     return NULL;
@@ -134,6 +139,45 @@ static int teardown(void **state)
 }
 
 /* ---- rows -------------------------------------------------------------- */
+
+/* What happens between asking for a turn and sleeping for it; and how often a call slept
+ * until its time was up, which nothing but a lost wake explains. */
+static _Atomic uint32_t flickers, timeouts;
+
+bool __real_link_want(struct link *link, uint32_t slot);
+bool __wrap_link_want(struct link *link, uint32_t slot);
+bool __wrap_link_want(struct link *link, uint32_t slot)
+{
+    bool sent = __real_link_want(link, slot);
+    if (atomic_exchange(&flickers, 0)) {
+        fake_grant(&b, slot, SLOT_OPEN);
+        assert_true(fake_take_idle(&b, slot));
+    }
+    return sent;
+}
+
+long __real_syscall(long number, long a, long b2, long c, long d, long e, long f);
+long __wrap_syscall(long number, long a, long b2, long c, long d, long e, long f);
+long __wrap_syscall(long number, long a, long b2, long c, long d, long e, long f)
+{
+    long code = __real_syscall(number, a, b2, c, d, e, f);
+    if (in_call && number == SYS_futex && code < 0 && errno == ETIMEDOUT)
+        atomic_fetch_add(&timeouts, 1);
+    return code;
+}
+
+/* The front's thread may be anywhere when it is its turn. */
+static void flickering_turn(void **state)
+{
+    struct call c;
+    atomic_store(&timeouts, 0);
+    atomic_store(&flickers, 1);
+    begin(&c, &q, US10);
+    eventually(atomic_load(&b.wants) == 2);
+    assert_int_equal(atomic_load(&timeouts), 0);
+    fake_grant(&b, 0, SLOT_OPEN);
+    assert_null(finish(&c));
+}
 
 static void grant(void **state)
 {
@@ -646,6 +690,8 @@ int main(int argc, char **argv)
             drain),
         row("a drain after the deadline releases", drained_past_deadline),
         row("an idle turn taken away is asked for again", revoked_idle),
+        row("a turn granted and taken before the asker sleeps is asked for again",
+            flickering_turn),
         row("a completion after the broker passed over leaves the turn word alone",
             passed_over),
         row("an open batch passed over is marked before the next turn", passed_over_open),

@@ -118,7 +118,7 @@ void ledger_release(struct ledger *l, uint32_t client, uint32_t slot, bool more,
  * out turns.  Call after every message batch and at the time returned.
  * Returns when it wants to be called next (UINT64_MAX: only on a message).
  * Clients whose page changed are listed by ledger_take_wakes(); the caller
- * rings their bells (futex wake on page->bell and on the slots' state words).
+ * wakes who sleeps on their pages' bells (futex).
  */
 uint64_t ledger_run(struct ledger *l, uint64_t now_ns);
 

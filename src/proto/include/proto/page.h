@@ -40,7 +40,7 @@
 #define SLOT_OPEN UINT64_MAX /* deadline of a turn nobody else wants */
 
 struct proto_slot {
-    /* written by both, CAS only; also the futex that threads wait on for a turn */
+    /* written by both, CAS only */
     _Alignas(64) _Atomic uint32_t state;
 
     /* written by the broker */
@@ -80,8 +80,8 @@ struct proto_page {
     uint32_t flags; /* PROTO_LEASE_* */
     uint64_t lease; /* number; shown as "L7" */
     uint64_t epoch;
-    _Atomic uint32_t bell;         /* futex; broker adds 1 at any change of any slot,
-                                         * the front to wake its own thread: atomic adds */
+    _Atomic uint32_t bell; /* futex, for turns too; the broker adds 1 after any change
+                                    * of any slot, the front to wake its own thread: atomic adds */
     _Atomic uint32_t limits_epoch; /* broker adds 1 when a limit changed */
     struct proto_slot slot[PROTO_MAX_SLOTS];
 };

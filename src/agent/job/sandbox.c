@@ -43,10 +43,16 @@ struct dirs {
     int count;
 };
 
+/* By its real name, once: /lib is /usr/lib on most machines, and is read at every start. */
 static void add_dir(struct dirs *d, const char *path)
 {
-    if (d->count < MAX_DIRS && strlen(path) < sizeof d->path[0])
-        strcpy(d->path[d->count++], path);
+    char real[PATH_MAX];
+    if (d->count == MAX_DIRS || !realpath(path, real) || strlen(real) >= sizeof d->path[0])
+        return;
+    for (int i = 0; i < d->count; i++)
+        if (!strcmp(d->path[i], real))
+            return;
+    strcpy(d->path[d->count++], real);
 }
 
 /* ld.so.conf: one folder a line, "include" with a pattern. */

@@ -69,7 +69,7 @@ check "which leave the new one's sockets and front alone" \
 row "and runs work" small -- true
 
 row "down ends it all" sluice down
-check "no process is left" '! ours agent && ! ours broker && ! ours shim'
+eventually "no process is left" '! ours agent && ! ours broker && ! ours shim'
 
 # ---- a tenant that lies, beside one that works, on the real device ----
 row "an agent with the real device" sluice up

@@ -68,7 +68,7 @@ kill -9 "$(leases | jq '.leases[] | select(.name == "orphan") | .shim.pid')"
 eventually "whose shim was killed ends" '! leases | jq -e ".leases[] | select(.name == \"orphan\")"'
 wait $orphan
 row "down ends it all" sluice down
-check "no process is left" '! ours agent && ! ours broker && ! ours shim'
+eventually "no process is left" '! ours agent && ! ours broker && ! ours shim'
 
 # a run directory on a file system mounted noexec, as Debian mounts /run
 if [ "$placing" = mount ]; then

@@ -246,6 +246,11 @@ static int establish(struct link *l, bool resume, struct sl_err *err)
     return 0;
 }
 
+void link_pause(void)
+{
+    nanosleep(&(struct timespec){ .tv_nsec = LINK_PAUSE_NS }, NULL);
+}
+
 int link_open(struct link *l, const char *socket_path, struct sl_err *err)
 {
     struct sl_err mine;
@@ -257,7 +262,10 @@ int link_open(struct link *l, const char *socket_path, struct sl_err *err)
     pthread_mutex_init(&l->mutex, NULL);
     strcpy(l->path, socket_path);
     atomic_store(&l->fd, -1);
-    int rc = establish(l, false, err);
+    uint64_t until = clock_now_ns() + LINK_RESTART_NS;
+    int rc;
+    while ((rc = establish(l, false, err)) == -SL_UNAVAILABLE && clock_now_ns() < until)
+        link_pause();
     if (rc == 0 && !remember_link(l)) {
         link_close(l);
         return sl_fail(err, SL_INTERNAL, "too many links in one process");
@@ -279,8 +287,10 @@ void link_close(struct link *l)
 void link_lose(struct link *l)
 {
     uint32_t up = LINK_UP;
-    if (atomic_compare_exchange_strong(&l->state, &up, LINK_LOST))
-        atomic_store(&l->next_try_ns, 0);
+    if (!atomic_compare_exchange_strong(&l->state, &up, LINK_LOST))
+        return;
+    atomic_store(&l->lost_ns, clock_now_ns());
+    atomic_store(&l->next_try_ns, 0);
 }
 
 bool link_revive(struct link *l)

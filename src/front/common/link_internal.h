@@ -5,7 +5,14 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "core/clock.h"
 #include "front/link.h"
+
+/* A killed broker is back within some 50 ms: for so long a program is not told that it is
+ * gone, and between two tries it pauses. */
+#define LINK_RESTART_NS NS_PER_S
+#define LINK_PAUSE_NS   (5 * NS_PER_MS)
+void link_pause(void);
 
 /* The descriptor still names the socket that we opened. */
 bool link_fd_is_ours(struct link *l);

@@ -83,14 +83,9 @@ void link_settle(struct link *l)
     }
 }
 
-int link_reserve(struct link *l, uint32_t slot, uint64_t bytes, struct link_reservation *r,
-                 uint64_t *free_bytes)
+static int try_reserve(struct link *l, uint32_t slot, uint64_t bytes,
+                       struct link_reservation *r, uint64_t *free_bytes)
 {
-    *free_bytes = 0;
-    if (slot >= PROTO_MAX_SLOTS)
-        return -SL_INVALID;
-    if (link_forked(l))
-        return -SL_UNAVAILABLE;
     pthread_mutex_lock(&l->mutex);
     int rc = -SL_UNAVAILABLE;
     /* Twice: the first send may be what finds out that the broker restarted. */
@@ -99,6 +94,23 @@ int link_reserve(struct link *l, uint32_t slot, uint64_t bytes, struct link_rese
         rc = reserve(l, slot, bytes, r, free_bytes);
     }
     pthread_mutex_unlock(&l->mutex);
+    return rc;
+}
+
+int link_reserve(struct link *l, uint32_t slot, uint64_t bytes, struct link_reservation *r,
+                 uint64_t *free_bytes)
+{
+    *free_bytes = 0;
+    if (slot >= PROTO_MAX_SLOTS)
+        return -SL_INVALID;
+    int rc = -SL_UNAVAILABLE;
+    while (!link_forked(l)) {
+        rc = try_reserve(l, slot, bytes, r, free_bytes);
+        if (rc != -SL_UNAVAILABLE ||
+            clock_now_ns() - atomic_load(&l->lost_ns) >= LINK_RESTART_NS)
+            break;
+        link_pause();
+    }
     return rc;
 }
 

@@ -2,6 +2,7 @@
 #include "front_test.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -121,6 +122,45 @@ static void lost(void **state)
     assert_int_equal(link_reserve(&l, 0, 60 * MIB, &r, &free_bytes), 0);
 }
 
+static void *reserve_one(void *code)
+{
+    struct link_reservation r;
+    uint64_t free_bytes;
+    *(int *)code = link_reserve(&l, 0, MIB, &r, &free_bytes);
+    return NULL;
+}
+
+/* The broker dies, a program asks, then the broker is back. */
+static void asked_meanwhile(void **state)
+{
+    pthread_t asker;
+    int code = 1;
+    assert_int_equal(link_open(&l, b.path, NULL), 0);
+    fake_kill(&b);
+    assert_int_equal(pthread_create(&asker, NULL, reserve_one, &code), 0);
+    eventually(atomic_load(&l.state) == LINK_LOST);
+    fake_start(&b);
+    pthread_join(asker, NULL);
+    assert_int_equal(code, 0);
+}
+
+static void *open_one(void *code)
+{
+    *(int *)code = link_open(&l, b.path, NULL);
+    return NULL;
+}
+
+static void started_meanwhile(void **state)
+{
+    pthread_t starter;
+    int code = 1;
+    fake_kill(&b);
+    assert_int_equal(pthread_create(&starter, NULL, open_one, &code), 0);
+    fake_start(&b);
+    pthread_join(starter, NULL);
+    assert_int_equal(code, 0);
+}
+
 static void restarted(void **state)
 {
     struct link_reservation r;
@@ -213,6 +253,9 @@ int main(int argc, char **argv)
         row("no broker, no lease and another version are told apart", refusals),
         row("reserve, commit, abort and free; a refusal says what is free", memory),
         row("a lost broker refuses growth; frees and commits follow at resume", lost),
+        row("who asks for memory while the broker restarts waits for it", asked_meanwhile),
+        row("a program that starts while the broker restarts waits for it",
+            started_meanwhile),
         row("a restart between two calls is not noticed by the caller", restarted),
         row("a refused return is tried seldom", refused_later),
         row("a closed or overwritten descriptor is replaced by a new hello",

@@ -9,8 +9,9 @@
  *
  * The socket is CLOEXEC and sits at a high descriptor number; before each send
  * it is checked to be still ours (a program may close_range() or dup2() over
- * it).  When ours is gone or the broker is, the link is LINK_LOST: growth is
- * refused, frees and commits are remembered, and it reconnects at most every
+ * it).  When ours is gone or the broker is, the link is LINK_LOST: growth waits
+ * for a second, which is many times what a broker takes to restart, and then is
+ * refused; frees and commits are remembered, and it reconnects at most every
  * 100 ms, from whoever calls.  After that a NEW page holds; the old one stays
  * mapped for those who still look at it.
  *
@@ -44,7 +45,7 @@ struct link {
     /* private from here */
     _Atomic int fd;
     _Atomic uint64_t fd_ino, fd_dev;
-    _Atomic uint64_t next_try_ns; /* LOST: not before */
+    _Atomic uint64_t lost_ns, next_try_ns; /* LOST: since when; not before */
     _Atomic uint32_t seq;
     pthread_mutex_t mutex; /* one request and its answer at a time */
     char path[108];
@@ -98,7 +99,7 @@ bool link_check(struct link *l);
 /* ---- memory: reserve, allocate, then commit or abort ------------------- */
 
 /* All or nothing.  -SL_NO_CAPACITY at the limit, with *free_bytes what would
- * be granted; -SL_UNAVAILABLE (free_bytes 0) while the link is lost. */
+ * be granted; -SL_UNAVAILABLE (free_bytes 0) when the link is lost for a second. */
 int link_reserve(struct link *l, uint32_t slot, uint64_t bytes, struct link_reservation *r,
                  uint64_t *free_bytes);
 /* The allocator took `bytes`, at most what was reserved. */

@@ -13,10 +13,13 @@
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
+#include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -103,6 +106,16 @@ static pid_t child_of(pid_t parent)
     return pid;
 }
 
+static void wait_dead(pid_t pid)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd < 0)
+        return;
+    struct pollfd wait = { .fd = fd, .events = POLLIN };
+    poll(&wait, 1, PATIENCE_NS / NS_PER_MS);
+    close(fd);
+}
+
 static bool lease_is_gone(struct chaos *c, const char *name)
 {
     json_t *leases = ask(c, "/v1/leases");
@@ -111,13 +124,17 @@ static bool lease_is_gone(struct chaos *c, const char *name)
     return gone;
 }
 
-static bool reconnect(struct chaos *c)
+/* Until another broker answers: a dying one's socket can still be connected to. */
+static bool reconnect(struct chaos *c, pid_t killed)
 {
-    close(c->stage.control);
     for (uint64_t begin = clock_now_ns(); clock_now_ns() - begin < PATIENCE_NS;
-         usleep(20000))
-        if (stage_reconnect(&c->stage))
+         usleep(20000)) {
+        struct proto_ctl info = { .kind = PROTO_CTL_INFO };
+        close(c->stage.control);
+        if (stage_reconnect(&c->stage) && stage_try(&c->stage, &info) && !info.code &&
+            info.info.pid != killed)
             return true;
+    }
     return false;
 }
 
@@ -206,10 +223,11 @@ static void kill_one(struct chaos *c, enum target target)
         expect_end(c, v);
         break;
     case AGENT:
+        wait_dead(pid); /* else `up` may still find it at work */
         tell(c, "up", NULL);
         break;
     case BROKER:
-        if (!reconnect(c)) {
+        if (!reconnect(c, pid)) {
             fprintf(stderr, "bench-chaos: the broker did not come back\n");
             c->hangs++;
         }
@@ -268,6 +286,11 @@ int main(void)
 {
     static struct chaos c = { .random = 20260401 };
     int rounds = getenv("KILLS") ? atoi(getenv("KILLS")) : getenv("QUICK") ? 25 : 500;
+    cpu_set_t cpu1;
+    CPU_ZERO(&cpu1);
+    CPU_SET(1, &cpu1);
+    sched_setaffinity(0, sizeof cpu1,
+                      &cpu1); /* what starts and ends leaves the device alone */
     load_environment(true);
     stage_open(&c.stage, 1, NULL);
     struct report *r = report_open(

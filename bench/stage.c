@@ -158,14 +158,18 @@ void stage_close(struct stage *s)
     stage_remove(s);
 }
 
-int stage_call(struct stage *s, struct proto_ctl *m)
+bool stage_try(struct stage *s, struct proto_ctl *m)
 {
     m->version = PROTO_VERSION;
     m->seq = ++s->seq;
-    if (send(s->control, m, sizeof *m, MSG_NOSIGNAL) != sizeof *m)
-        die("broker: %s", strerror(errno));
-    if (recv(s->control, m, sizeof *m, 0) != sizeof *m || m->seq != s->seq)
-        die("broker: no answer");
+    return send(s->control, m, sizeof *m, MSG_NOSIGNAL) == sizeof *m &&
+           recv(s->control, m, sizeof *m, 0) == sizeof *m && m->seq == s->seq;
+}
+
+int stage_call(struct stage *s, struct proto_ctl *m)
+{
+    if (!stage_try(s, m))
+        die("the broker does not answer: %s", strerror(errno));
     return m->code;
 }
 

@@ -39,7 +39,9 @@ pid_t stage_run(struct stage *s, const char *const *options, const char *const *
 pid_t stage_spawn(const char *const *program, const char *out, int cpu);
 int stage_wait(pid_t pid); /* exit status as a shell says it */
 
-/* One control request and its answer; returns the answer's code. */
+/* One control request and its answer; false: the broker is gone. */
+bool stage_try(struct stage *s, struct proto_ctl *m);
+/* The same, returning the answer's code; a broker that is gone ends the bench. */
 int stage_call(struct stage *s, struct proto_ctl *m);
 
 /* The path of a program, ours or a bench-…, in a static ring of four. */

@@ -205,7 +205,7 @@ static struct proto_page *say_hello(struct link *l, int fd, bool resume, struct 
     if (memfd >= 0)
         close(memfd);
     if (n == 0)
-        sl_fail(err, SL_DENIED, "the broker closed the connection at hello");
+        sl_fail(err, SL_UNAVAILABLE, "the broker went away at hello");
     else if (n == sizeof m && m.version == PROTO_VERSION && m.kind == PROTO_REFUSED)
         sl_fail(err,
                 m.code < 0 && -m.code < SL_CODE_COUNT ? (enum sl_code) - m.code : SL_DENIED,

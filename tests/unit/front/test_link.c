@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #include "front/link.h"
@@ -161,6 +163,27 @@ static void started_meanwhile(void **state)
     assert_int_equal(code, 0);
 }
 
+/* The connection is made, then the broker dies before it answers. */
+static void killed_at_hello(void **state)
+{
+    pthread_t starter;
+    int code = 1;
+    struct sockaddr_un addr = { .sun_family = AF_UNIX };
+    fake_kill(&b);
+    strcpy(addr.sun_path, b.path);
+    unlink(b.path);
+    int listener = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&addr, sizeof addr), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(pthread_create(&starter, NULL, open_one, &code), 0);
+    close(accept(listener, NULL, NULL));
+    close(listener);
+    unlink(b.path);
+    fake_start(&b);
+    pthread_join(starter, NULL);
+    assert_int_equal(code, 0);
+}
+
 static void restarted(void **state)
 {
     struct link_reservation r;
@@ -256,6 +279,7 @@ int main(int argc, char **argv)
         row("who asks for memory while the broker restarts waits for it", asked_meanwhile),
         row("a program that starts while the broker restarts waits for it",
             started_meanwhile),
+        row("a broker that dies at a hello is waited for", killed_at_hello),
         row("a restart between two calls is not noticed by the caller", restarted),
         row("a refused return is tried seldom", refused_later),
         row("a closed or overwritten descriptor is replaced by a new hello",

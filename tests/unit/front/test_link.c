@@ -163,7 +163,7 @@ static void started_meanwhile(void **state)
     assert_int_equal(code, 0);
 }
 
-/* The connection is made, then the broker dies before it answers. */
+/* The broker has the hello and dies before it answers. */
 static void killed_at_hello(void **state)
 {
     pthread_t starter;
@@ -176,7 +176,10 @@ static void killed_at_hello(void **state)
     assert_int_equal(bind(listener, (struct sockaddr *)&addr, sizeof addr), 0);
     assert_int_equal(listen(listener, 1), 0);
     assert_int_equal(pthread_create(&starter, NULL, open_one, &code), 0);
-    close(accept(listener, NULL, NULL));
+    struct proto_msg hello;
+    int conn = accept(listener, NULL, NULL);
+    assert_int_equal(recv(conn, &hello, sizeof hello, 0), sizeof hello);
+    close(conn);
     close(listener);
     unlink(b.path);
     fake_start(&b);

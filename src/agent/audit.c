@@ -11,7 +11,7 @@
 #include "os/log.h"
 
 /*
- * What cannot be held from inside the program is found from outside (slices.md 3.12).  The
+ * What cannot be held from inside the program is found from outside.  The
  * loader alone (libOpenCL) is no use of a device: many programs are linked with it and
  * never call it.  A process that maps our front speaks to the broker when it first uses a
  * device, and a child forked from a client maps both and is innocent until then.

@@ -2,7 +2,7 @@
  * The cgroup of a lease: a v2 directory, which names its processes to the broker
  * and can end them all, and host limits where controllers allow.
  *
- * Root only; a machine or user without it works by ancestry (E1).  A v2
+ * Root only; a machine or user without it works by ancestry.  A v2
  * directory needs no controller.  Host limits: v2 controllers, else the v1
  * hierarchies, else nobody holds them and the text says so.
  */

@@ -5,9 +5,9 @@
  * (memory and permille).  These always hold for what it admits, per device:
  *   - the sum of memory requests <= memory - reserve, and of permille <= 1000;
  *   - the sum of memory limits <= that, or <= overcommit * memory where the
- *     operator declared an over-commit (product.md, capability 6);
+ *     operator declared an over-commit;
  *   - at grade `front` one tenant only, unless the device's share_tenants;
- *   - at most one lease that spans several devices (slices.md 3.11).
+ *   - at most one lease that spans several devices.
  * A lease counts from its grant until it is released, draining included.
  */
 #ifndef AGENT_PLACE_H

@@ -1,6 +1,6 @@
 /*
  * What a slice achieved: device time held against device time deliverable over
- * the last 10 s (slices.md 0), from one sample a second.  Pure.
+ * the last 10 s, from one sample a second.  Pure.
  */
 #ifndef AGENT_SAMPLER_H
 #define AGENT_SAMPLER_H

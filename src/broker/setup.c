@@ -19,7 +19,7 @@
 #include "core/macros.h"
 #include "internal.h"
 
-#define BACKLOG 4096 /* a full one makes connect() block or fail (E21) */
+#define BACKLOG 4096 /* a full one makes connect() block or fail */
 
 /* What one client needs at most (socket, pidfd, address space), and the rest:
  * control connections, device locks, our own. */

@@ -7,7 +7,8 @@
 const struct cli_option cli_global_options[] = {
     { "output", 'o', "FORMAT", CLI_WORD, "print a table or JSON", .words = "table json" },
     { "run-dir", 0, "DIR", CLI_TEXT,
-      "the agent's run directory (default: SLUICE_RUN_DIR, else this user's)",
+      "the agent's run directory (default: SLUICE_RUN_DIR, else root's if an agent runs"
+      " there, else this user's)",
       .complete = "files" },
     { "quiet", 'q', NULL, CLI_FLAG, "print no messages, only answers and errors" },
     { "verbose", 0, NULL, CLI_FLAG, "say more about what is done" },
@@ -22,13 +23,17 @@ const struct cli_option cli_lease_options[] = {
       "the most it may take when others leave room (default: the same as --mem)" },
     { "compute", 'c', "SHARE", CLI_SHARE,
       "percent of the device's time: 25, 12.5, or 20..60 for at least..at most (default: 100)" },
-    { "mode", 0, "MODE", CLI_WORD, "how the share is held (default: hard)",
+    { "mode", 0, "MODE", CLI_WORD, 
+      "hard: never above its share, even alone; burst: more, up to its limit, while others"
+      " leave it; besteffort: only what is idle (default: hard, with a range burst)",
       .words = "hard burst besteffort" },
     { "name", 'n', "NAME", CLI_TEXT, "a name for the lease (default: its id)" },
     { "device", 'd', "DEVICE", CLI_TEXT, "only such a device: an id, an index, a model, or a part that fits one model only",
       .complete = "devices" },
     { "devices", 0, "N", CLI_COUNT, "a slice of each of N devices (default: 1)" },
-    { "priority", 'p', "N", CLI_COUNT, "0 to 100; orders those that wait (default: 50)" },
+    { "priority", 'p', "N", CLI_COUNT, 
+      "0 to 100: the higher is served first, with room and with turns, but never with what"
+      " others were promised (default: 50)" },
     { "time", 't', "TIME", CLI_DURATION, "end the program after this time: 90s, 5m, 2h" },
     { "cpus", 0, "N", CLI_NUMBER, "host processors it may use: 0.5, 4" },
     { "host-mem", 0, "SIZE", CLI_SIZE, "host memory it may use" },
@@ -211,7 +216,8 @@ const struct cli_command cli_commands[] = {
           "Promised and achieved shares are of the device's time; achieved is over the last"
           " 10 seconds.\n\n"
           "With no agent running nothing is lent: the list is empty, and a message says so."
-          " An agent that did not end in order is an error.",
+          " -a starts one to read what has ended. An agent that was killed is an error, because"
+          " its programs may still run.",
       .options = ps_options,
       .run = cmd_ps },
     { .name = "top",

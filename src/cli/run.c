@@ -61,7 +61,7 @@ static int print_detached(struct cli *cli, const struct lease *l, json_t *answer
     return 0;
 }
 
-/* The loader drops a layer that is not there without a word (E6), and the program
+/* The loader drops a layer that is not there without a word, and the program
  * would run outside its slice. */
 static int check_front(struct cli *cli, const struct lease *l, struct sl_err *err)
 {

@@ -7,7 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define BACKLOG 4096 /* a full one makes connect() block (E21); the kernel caps it */
+#define BACKLOG 4096 /* a full one makes connect() block; the kernel caps it */
 
 static int address_of(const char *path, struct sockaddr_un *out, struct sl_err *err)
 {

@@ -106,7 +106,7 @@ int ledger_abort(struct ledger *l, uint32_t client, uint64_t reservation);
 /* Cut to what the client holds; returns -SL_INVALID when it had to cut. */
 int ledger_free(struct ledger *l, uint32_t client, uint32_t slot, uint64_t bytes);
 
-/* ---- time: the governor (slices.md §3) -------------------------------- */
+/* ---- time: the governor (docs/internals/governor.md) ------------------ */
 
 /* A process asks for the turn / gives it back; `more` is a standing request. */
 void ledger_want(struct ledger *l, uint32_t client, uint32_t slot, uint64_t now_ns);

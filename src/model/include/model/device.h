@@ -1,7 +1,7 @@
 /*
  * A device: one physical accelerator of a node, as the inventory found it.
  *
- * Sizes come from the driver, never from a product name (product.md, fact 2).
+ * Sizes come from the driver, never from a product name.
  * What is unknown is UNKNOWN_U64 or an empty string, printed as null or "-".
  */
 #ifndef MODEL_DEVICE_H

@@ -104,7 +104,7 @@ int lease_mode_parse(const char *text, enum lease_mode *out, struct sl_err *err)
 const char *lease_format_id(uint64_t number, char out[24]);
 int lease_parse_id(const char *text, uint64_t *number, struct sl_err *err);
 
-/* Defaults of product.md: compute 100 %, mode hard, memory the whole device. */
+/* Defaults: compute 100 %, mode hard, memory the whole device. */
 void lease_request_init(struct lease_request *r);
 /* Fill what follows from the rest and refuse what cannot be: request above
  * limit, a limit above the request without burst, names that look like ids. */

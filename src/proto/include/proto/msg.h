@@ -17,7 +17,7 @@
 
 #define PROTO_VERSION 1
 
-/* How compute is held (product.md). */
+/* How compute is held. */
 enum proto_mode { PROTO_HARD = 0, PROTO_BURST = 1, PROTO_BESTEFFORT = 2 };
 
 /* Flags of a lease, in the page and in control messages. */

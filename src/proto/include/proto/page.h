@@ -81,7 +81,7 @@ struct proto_page {
     uint64_t lease; /* number; shown as "L7" */
     uint64_t epoch;
     _Atomic uint32_t bell; /* futex, for turns too; the broker adds 1 after any change
-                                    * of any slot, the front to wake its own thread: atomic adds */
+                                    * of a turn or its terms, the front to wake its own thread: atomic adds */
     _Atomic uint32_t limits_epoch; /* broker adds 1 when a limit changed */
     struct proto_slot slot[PROTO_MAX_SLOTS];
 };

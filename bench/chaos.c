@@ -333,7 +333,11 @@ int main(void)
                          load_rate(out[1], calm_ns, UINT64_MAX) };
     release_all(&c, witness);
     stage_close_keep(&c.stage);
-    int left = processes_left(&c);
+    int left = 0;
+    for (uint64_t begin = clock_now_ns(); clock_now_ns() - begin < PATIENCE_NS;
+         usleep(50000))
+        if (!(left = processes_left(&c)))
+            break;
     int kills = 0;
     for (int t = 0; t < TARGETS; t++)
         kills += c.kills[t];

@@ -7,7 +7,7 @@
  *   bench-share alone     `hard` alone at 1 … 90 %
  *   bench-share unequal   kernels of 20 us beside 2 ms, and 2 ms beside 50 ms
  *
- * The error is slices.md §0's: over a window, device time charged / deliverable time, less the
+ * The error, over a window: device time charged / deliverable time, less the
  * promise.  Windows come from one continuous run per case, slid by 1 s: of 10 s, and of
  * 60 s for the async cases; the broker's own counters are the evidence, read every 100 ms.
  */
@@ -217,8 +217,8 @@ struct pool {
     size_t n;
 };
 
-/* F + L as it was: the longest that any lease of the case held past a deadline, found in the
- * broker's counters between two samples. */
+/* F + L as it was: how long a lease of the case held past its deadlines, on average of the
+ * turns between the worst two samples. */
 static double worst_overrun_s(const struct take *take)
 {
     uint64_t worst = 0;

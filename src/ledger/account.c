@@ -26,11 +26,15 @@ static uint64_t least_turn(const struct share *s)
                                   : account_base_turn(s->device, share_weight(s));
 }
 
-/* As it was last granted: beside smaller ones turns are long, and who loses one in the
- * middle to a pause of its host thread must not lose the rest of it for good. */
+/* As it was last granted, but no longer than a lease of this weight can have one: beside
+ * smaller ones turns are long, and who loses one in the middle to a pause of its host
+ * thread must not lose the rest of it for good. */
 static uint64_t own_turn(const struct share *s)
 {
-    return max_u64(s->turn_ns, least_turn(s));
+    if (share_is_besteffort(s))
+        return s->device->turn_ns;
+    uint64_t most = SHARE_WINDOW_NS / 40 * share_weight(s) / 1000;
+    return max_u64(min_u64(s->turn_ns, most), least_turn(s));
 }
 
 void account_advance(struct device *d, uint64_t now_ns)
@@ -49,15 +53,27 @@ static int64_t turn_cost(uint64_t turn_ns, uint32_t permille)
     return (int64_t)(turn_ns * (1000 - permille));
 }
 
-/* A lease that waits piles up what it is owed; one that idles, or that has the
- * device to itself, keeps one turn.  While it holds, cutting would lose income. */
+/* Who is owed more than two base turns goes before priorities. */
+static int64_t overdue_above(const struct share *s)
+{
+    return 2 * turn_cost(least_turn(s), s->request);
+}
+
+static int64_t min_i64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* A lease that waits piles up what it is owed; one that idles keeps one turn, one that has
+ * the device to itself one base turn.  While it holds, cutting would lose income. */
 static void clamp_balances(struct share *s)
 {
     bool idle = !s->holds && !s->waits && !share_is_late(s);
     bool borrows = s->holds && !s->on_promise;
     int64_t most = (int64_t)(CREDIT_NS * 1000);
     int64_t limit_most = idle ? turn_cost(own_turn(s), s->limit) : most;
-    int64_t request_most = idle      ? turn_cost(own_turn(s), s->request)
+    int64_t request_most = idle      ? min_i64(turn_cost(own_turn(s), s->request),
+                                               overdue_above(s)) /* idling is no delay */
                            : borrows ? turn_cost(least_turn(s), s->request)
                                      : most;
 
@@ -180,7 +196,7 @@ bool account_has_promise(const struct share *s)
 
 bool account_is_overdue(const struct share *s)
 {
-    return s->request_balance > 2 * turn_cost(least_turn(s), s->request);
+    return s->request_balance > overdue_above(s);
 }
 
 /* Of a balance below zero: how long its income takes to bring it back. */

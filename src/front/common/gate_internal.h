@@ -66,8 +66,6 @@ enum gate_verdict gate_try_turn(struct gate *g, const struct gate_ask *ask,
 bool gate_wait_turn(struct gate *g, struct gate_ask *ask, struct gate_go *go,
                     struct gate_after *after);
 
-/* The page that a slot is in; not for &g->own. */
-struct proto_page *gate_page_of(const struct gate *g, struct proto_slot *s);
 /* The turn of this device ends at some time: others want it, or it is metered. */
 bool gate_is_bounded(const struct proto_slot *s);
 /* The turn in which the batch was opened still holds. */

@@ -22,7 +22,8 @@ bool gate_is_bounded(const struct proto_slot *s)
            atomic_load_explicit(&s->deadline_ns, relaxed) != SLOT_OPEN;
 }
 
-struct proto_page *gate_page_of(const struct gate *g, struct proto_slot *s)
+/* The page that a slot is in; not for &g->own. */
+static struct proto_page *page_of(const struct gate *g, struct proto_slot *s)
 {
     return (struct proto_page *)((char *)(s - g->index) -
                                  offsetof(struct proto_page, slot));
@@ -193,8 +194,11 @@ enum gate_verdict gate_try_turn(struct gate *g, const struct gate_ask *ask,
         struct proto_slot *s = atomic_load_explicit(&g->slot, relaxed);
         go->slot = s;
         go->retry_ns = 0;
-        if (s != &g->own)
-            go->bell = atomic_load(&gate_page_of(g, s)->bell);
+        if (s != &g->own) {
+            go->bell = atomic_load(&page_of(g, s)->bell);
+            if (atomic_load(&g->gates->link->generation) != g->page_generation)
+                continue; /* nobody rings the old page any more */
+        }
         uint32_t state = atomic_load(&s->state);
         if (!(state & SLOT_HELD)) {
             if (!find_turn(g, s, go, after))
@@ -258,7 +262,7 @@ static void sleep_for_turn(struct gate *g, const struct gate_go *go,
         if (pause)
             futex_wait(&g->done, done, min_u64(pause, WAIT_NS));
     } else if (atomic_load(&g->gates->link->state) == LINK_UP) {
-        futex_wait(&gate_page_of(g, s)->bell, go->bell, WAIT_NS);
+        futex_wait(&page_of(g, s)->bell, go->bell, WAIT_NS);
     }
     if (!(atomic_load(&s->state) & SLOT_HELD))
         link_check(g->gates->link);

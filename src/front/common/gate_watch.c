@@ -92,11 +92,9 @@ static uint64_t tend_gate(struct gate *g, uint64_t now)
     mark_unsensed(g);
     uint64_t next = look_at_gate(g, now);
     pthread_mutex_unlock(&g->lock);
-    if (moved) { /* who sleeps on the old slot shall look at the new one */
+    if (moved) { /* who sleeps by our own clock, or for room, shall look at the new slot */
         atomic_fetch_add(&g->done, 1);
         futex_wake_all(&g->done);
-        if (before != &g->own)
-            futex_wake_all(&gate_page_of(g, before)->bell);
     }
     return next;
 }

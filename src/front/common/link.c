@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/futex.h"
 #include "core/macros.h"
 
 #define FD_FLOOR        1000 /* programs close and dup2 low numbers */
@@ -216,6 +217,15 @@ static struct proto_page *say_hello(struct link *l, int fd, bool resume, struct 
     return NULL;
 }
 
+/* Who sleeps on this page shall look again: the broker will not ring it any more. */
+static void ring(struct proto_page *page)
+{
+    if (!page)
+        return;
+    atomic_fetch_add(&page->bell, 1);
+    futex_wake_all(&page->bell);
+}
+
 /* Connect and adopt what the broker sends.  Under the mutex (or in link_open). */
 static int establish(struct link *l, bool resume, struct sl_err *err)
 {
@@ -240,15 +250,18 @@ static int establish(struct link *l, bool resume, struct sl_err *err)
     atomic_store(&l->fd, fd);
     atomic_store(&l->fd_ino, st.st_ino);
     atomic_store(&l->fd_dev, st.st_dev);
+    struct proto_page *old = link_page(l);
     atomic_store_explicit(&l->page, page, memory_order_release);
     atomic_fetch_add(&l->generation, 1);
     atomic_store(&l->state, LINK_UP);
+    ring(old);
     return 0;
 }
 
-void link_pause(void)
+void link_pause(uint64_t *ns)
 {
-    nanosleep(&(struct timespec){ .tv_nsec = LINK_PAUSE_NS }, NULL);
+    *ns = *ns ? min_u64(2 * *ns, 100 * NS_PER_MS) : 5 * NS_PER_MS;
+    nanosleep(&(struct timespec){ .tv_nsec = (long)*ns }, NULL);
 }
 
 int link_open(struct link *l, const char *socket_path, struct sl_err *err)
@@ -262,10 +275,10 @@ int link_open(struct link *l, const char *socket_path, struct sl_err *err)
     pthread_mutex_init(&l->mutex, NULL);
     strcpy(l->path, socket_path);
     atomic_store(&l->fd, -1);
-    uint64_t until = clock_now_ns() + LINK_RESTART_NS;
+    uint64_t until = clock_now_ns() + LINK_RESTART_NS, pause = 0;
     int rc;
     while ((rc = establish(l, false, err)) == -SL_UNAVAILABLE && clock_now_ns() < until)
-        link_pause();
+        link_pause(&pause);
     if (rc == 0 && !remember_link(l)) {
         link_close(l);
         return sl_fail(err, SL_INTERNAL, "too many links in one process");
@@ -287,10 +300,12 @@ void link_close(struct link *l)
 void link_lose(struct link *l)
 {
     uint32_t up = LINK_UP;
-    if (!atomic_compare_exchange_strong(&l->state, &up, LINK_LOST))
+    if (atomic_load(&l->state) != LINK_UP)
         return;
-    atomic_store(&l->lost_ns, clock_now_ns());
+    atomic_store(&l->lost_ns, clock_now_ns()); /* before anybody sees it lost */
     atomic_store(&l->next_try_ns, 0);
+    if (atomic_compare_exchange_strong(&l->state, &up, LINK_LOST))
+        ring(link_page(l));
 }
 
 bool link_revive(struct link *l)

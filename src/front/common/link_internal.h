@@ -8,11 +8,11 @@
 #include "core/clock.h"
 #include "front/link.h"
 
-/* A killed broker is back within some 50 ms: for so long a program is not told that it is
- * gone, and between two tries it pauses. */
-#define LINK_RESTART_NS NS_PER_S
-#define LINK_PAUSE_NS   (5 * NS_PER_MS)
-void link_pause(void);
+/* How long a broker may be away before a program is told (a killed one is back within some
+ * 50 ms). */
+#define LINK_RESTART_NS (2 * NS_PER_S)
+/* Between two tries: 5 ms, then twice as long each time, at most 100; *ns begins at 0. */
+void link_pause(uint64_t *ns);
 
 /* The descriptor still names the socket that we opened. */
 bool link_fd_is_ours(struct link *l);

@@ -103,13 +103,15 @@ int link_reserve(struct link *l, uint32_t slot, uint64_t bytes, struct link_rese
     *free_bytes = 0;
     if (slot >= PROTO_MAX_SLOTS)
         return -SL_INVALID;
+    uint64_t begin = clock_now_ns(), pause = 0;
     int rc = -SL_UNAVAILABLE;
     while (!link_forked(l)) {
         rc = try_reserve(l, slot, bytes, r, free_bytes);
-        if (rc != -SL_UNAVAILABLE ||
-            clock_now_ns() - atomic_load(&l->lost_ns) >= LINK_RESTART_NS)
+        uint64_t now = clock_now_ns();
+        if (rc != -SL_UNAVAILABLE || now - begin >= LINK_RESTART_NS ||
+            now - atomic_load(&l->lost_ns) >= LINK_RESTART_NS)
             break;
-        link_pause();
+        link_pause(&pause);
     }
     return rc;
 }

@@ -146,7 +146,9 @@ const struct ocl_device *ocl_device_find(const struct ocl_session *s, cl_device_
 static const struct proto_slot *slot_of(const struct ocl_session *s,
                                         const struct ocl_device *d)
 {
-    return &link_page(&s->link)->slot[d->slot];
+    static const struct proto_slot none; /* a forked child whose own hello was refused */
+    const struct proto_page *page = link_page(&s->link);
+    return page ? &page->slot[d->slot] : &none;
 }
 
 uint64_t ocl_limit_bytes(const struct ocl_session *s, const struct ocl_device *d)
@@ -171,6 +173,8 @@ bool ocl_may_pass(void)
         return true;
     struct gate *g = &s->gates.gate[s->device[0].slot];
     struct proto_page *page = link_page(&s->link); /* a forked child's own */
+    if (!page)
+        return false;
     if (gate_is_forked(g))
         atomic_fetch_add_explicit(&page->slot[s->device[0].slot].ungated, 1,
                                   memory_order_relaxed);

@@ -401,7 +401,7 @@ static void shim_dies(void **state)
     pid_t shim = fake_shim("a", false, &child);
     kill(shim, SIGKILL);
     waitpid(shim, NULL, 0);
-    if (geteuid() == 0) { /* without a cgroup nobody knows the orphan (E3) */
+    if (geteuid() == 0) { /* without a cgroup nobody knows the orphan */
         int status;
         ROW("its orphan is ended",
             waitpid(child, &status, 0) == child && WIFSIGNALED(status));

@@ -74,7 +74,7 @@ uint64_t sim_take_longest_wait(struct sim *s, uint64_t lease);
 /* Messages the lease's processes sent. */
 uint64_t sim_messages(const struct sim *s, uint64_t lease);
 
-/* Share error as slices.md section 0 defines it, of the windows of a run of
+/* Share error (bench/README.md) of the windows of a run of
  * `seconds` from now on, slid by 1 s; in permille. */
 struct sim_error {
     double max_1s;                             /* of 1 s windows */

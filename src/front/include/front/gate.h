@@ -1,6 +1,6 @@
 /*
  * The gate: where a command of the tenant waits for the device's turn.  It is
- * the governor's client (slices.md §3, proto/page.h); API-neutral.
+ * the governor's client (docs/internals/governor.md, proto/page.h); API-neutral.
  *
  * Commands are submitted in batches, per queue: a batch is opened under the
  * turn (turn word HELD|n -> HELD|n+1), takes commands until 200 us of
@@ -317,7 +317,7 @@ static inline uint64_t gate_ticket(const struct gate_queue *q)
  */
 void gate_drained(struct gate_queue *q, uint64_t ticket);
 
-/* ---- commands that cannot run yet (rule 7) ----------------------------- */
+/* ---- commands that cannot run yet ----------------------------- */
 
 /*
  * Before submitting a command that depends, directly or by in-order position,

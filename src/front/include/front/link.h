@@ -10,7 +10,7 @@
  * The socket is CLOEXEC and sits at a high descriptor number; before each send
  * it is checked to be still ours (a program may close_range() or dup2() over
  * it).  When ours is gone or the broker is, the link is LINK_LOST: growth waits
- * for a second, which is many times what a broker takes to restart, and then is
+ * for two seconds, which is many times what a broker takes to restart, and then is
  * refused; frees and commits are remembered, and it reconnects at most every
  * 100 ms, from whoever calls.  After that a NEW page holds; the old one stays
  * mapped for those who still look at it.
@@ -64,7 +64,7 @@ struct link_reservation {
 /*
  * Connect, say hello, map the page.  Start-up is fail-closed: the front shows
  * no device when this fails.
- *   -SL_UNAVAILABLE  no broker at this path
+ *   -SL_UNAVAILABLE  no broker at this path for two seconds, or it went away at the hello
  *   -SL_DENIED       the broker knows no lease for this process (or its own code)
  *   -SL_PROTOCOL     another version, or an answer that makes no sense
  *   -SL_TIMEOUT      no answer in 5 s
@@ -99,7 +99,7 @@ bool link_check(struct link *l);
 /* ---- memory: reserve, allocate, then commit or abort ------------------- */
 
 /* All or nothing.  -SL_NO_CAPACITY at the limit, with *free_bytes what would
- * be granted; -SL_UNAVAILABLE (free_bytes 0) when the link is lost for a second. */
+ * be granted; -SL_UNAVAILABLE (free_bytes 0) when the link is lost for two seconds. */
 int link_reserve(struct link *l, uint32_t slot, uint64_t bytes, struct link_reservation *r,
                  uint64_t *free_bytes);
 /* The allocator took `bytes`, at most what was reserved. */

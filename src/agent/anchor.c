@@ -79,8 +79,10 @@ void anchor_adopt(struct agent *a, struct agent_lease *al)
     }
     if (al->l.state == LEASE_DRAINING)
         drain_try_finish(a, al);
-    else if (al->l.state == LEASE_ACTIVE && al->job)
-        job_start(a, al, &err); /* a shim of the last agent may try too: one is anchored */
+    /* One that was granted a moment ago, in the room of another, is started already.  A shim
+     * of the last agent may try too: one is anchored. */
+    else if (al->l.state == LEASE_ACTIVE && al->job && al->caller.fd < 0)
+        job_start(a, al, &err);
 }
 
 /* The caller is the shim, in the name of whom the lease stands; the child waits below it.

@@ -136,6 +136,7 @@ void lease_watch_starter(struct agent *a, struct agent_lease *al, pid_t pid)
 {
     struct proc_id id;
     int fd = proc_identify(pid, &id, NULL) < 0 ? -1 : proc_open(&id, NULL);
+    agent_unwatch(a, &al->caller);
     al->caller =
         (struct watch){ .fd = fd < 0 ? -1 : fd, .ready = starter_gone, .owner = al };
     if (fd < 0)

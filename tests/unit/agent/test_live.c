@@ -519,6 +519,69 @@ static void waiting_jobs_outlive_the_agent(void **state)
     free(ran);
 }
 
+/* How many processes the agent watches. */
+static int pidfds(void)
+{
+    int n = 0;
+    for (int fd = 0; fd < 256; fd++) {
+        char path[64], to[64];
+        snprintf(path, sizeof path, "/proc/%d/fd/%d", l.agent, fd);
+        ssize_t len = readlink(path, to, sizeof to - 1);
+        to[len > 0 ? len : 0] = '\0';
+        n += strstr(to, "pidfd") != NULL;
+    }
+    return n;
+}
+
+/* A job for the whole card that says its pid and stays; its pid, and its shim's. */
+static pid_t staying_job(const char *name, pid_t *shim)
+{
+    char body[300], url[80];
+    json_t *j;
+    pid_t pid = 0;
+    snprintf(body, sizeof body,
+             "{\"lease\":{\"name\":\"%s\"},\"argv\":[\"/bin/sh\",\"-c\","
+             "\"echo $$ >>%s/ran; exec sleep 300\"]}",
+             name, l.dir);
+    assert_int_equal(live_call(&l, "POST", "/v1/jobs", body, NULL), 201);
+    for (int i = 0; i < 500 && pid == 0; i++) {
+        usleep(20000);
+        char *ran = what_ran();
+        pid = atoi(ran);
+        free(ran);
+    }
+    snprintf(url, sizeof url, "/v1/leases/%s", name);
+    live_call(&l, "GET", url, NULL, &j);
+    *shim = atoi(live_get(j, "shim.pid"));
+    json_decref(j);
+    snprintf(url, sizeof url, "%s/ran", l.dir);
+    unlink(url);
+    return pid;
+}
+
+static void a_wait_ends_while_adopting(void **state)
+{
+    pid_t shim, program;
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    start(ONE_CARD);
+    program = staying_job("first", &shim);
+    ROW("a job runs", program > 0 && shim > 0);
+    ROW("another waits for its room", submit("second", 50, FOR_EVER) == 202);
+    live_stop(&l, SIGKILL);
+    kill(shim, SIGKILL);
+    waitpid(shim, NULL, 0); /* no zombie: the agent cannot watch it */
+    kill(program, SIGKILL);
+    waitpid(program, NULL, 0);
+    start(ONE_CARD);
+    ROW("the next agent finds the first ended", lease_is("first", "state", "released"));
+    ROW("the second runs to its end", lease_is("second", "exit_status", "0"));
+    ROW("and is released", lease_is("second", "state", "released"));
+    char *ran = what_ran();
+    ROW_STR("it ran once", ran, "second\n");
+    free(ran);
+    ROW("and nothing of it is watched any more", pidfds() == 0);
+}
+
 static void torn_job(void **state)
 {
     char path[100], *text = NULL;
@@ -783,6 +846,7 @@ static const struct CMUnitTest tests[] = {
     LIVE(shim_dies),
     LIVE(submitted),
     LIVE(waiting_jobs_outlive_the_agent),
+    LIVE(a_wait_ends_while_adopting),
     LIVE(torn_job),
     LIVE(has_a_cgroup),
     LIVE(never_anchored),

@@ -259,7 +259,8 @@ void lease_retry_pending(struct agent *a)
     if (a->ending)
         return;
     /* In order, and none passes one before it that asks for the same devices: a stream of
-     * small ones would keep a large one waiting for ever. */
+     * small ones would keep a large one waiting for ever.  One that these devices never fit
+     * keeps nobody: it waits for an agent with others. */
     struct agent_lease *al = NULL;
     char blocked[8][DEVICE_ID_SIZE];
     uint32_t blocked_count = 0;
@@ -278,7 +279,7 @@ void lease_retry_pending(struct agent *a)
         }
         snprintf(al->l.why, sizeof al->l.why, "%.199s",
                  v.code == SL_OK ? "behind another that waits" : v.why);
-        if (blocked_count < ARRAY_LEN(blocked))
+        if (!v.never && blocked_count < ARRAY_LEN(blocked))
             memcpy(blocked[blocked_count++], al->q.device, sizeof blocked[0]);
     }
 }

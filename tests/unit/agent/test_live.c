@@ -448,15 +448,24 @@ static void submitted(void **state)
 #define ONE_CARD ((const char *const[]){ "--emulate", "t4", NULL })
 #define FOR_EVER "\"forever\""
 
-/* Submit a job for the whole card that writes its name to `ran`; the HTTP status. */
+/* Submit a job that writes its name to `ran`, with these members of its lease; the HTTP
+ * status. */
+static int submit_with(const char *name, const char *members)
+{
+    char body[400];
+    snprintf(body, sizeof body,
+             "{\"lease\":{\"name\":\"%s\",%s},"
+             "\"argv\":[\"/bin/sh\",\"-c\",\"echo %s >>%s/ran\"]}",
+             name, members, name, l.dir);
+    return live_call(&l, "POST", "/v1/jobs", body, NULL);
+}
+
+/* For the whole card. */
 static int submit(const char *name, int priority, const char *wait_ms)
 {
-    char body[300];
-    snprintf(body, sizeof body,
-             "{\"lease\":{\"name\":\"%s\",\"priority\":%d,\"wait_ms\":%s},"
-             "\"argv\":[\"/bin/sh\",\"-c\",\"echo %s >>%s/ran\"]}",
-             name, priority, wait_ms, name, l.dir);
-    return live_call(&l, "POST", "/v1/jobs", body, NULL);
+    char members[80];
+    snprintf(members, sizeof members, "\"priority\":%d,\"wait_ms\":%s", priority, wait_ms);
+    return submit_with(name, members);
 }
 
 static bool lease_is(const char *name, const char *key, const char *value)
@@ -580,6 +589,21 @@ static void a_wait_ends_while_adopting(void **state)
     ROW_STR("it ran once", ran, "second\n");
     free(ran);
     ROW("and nothing of it is watched any more", pidfds() == 0);
+}
+
+static void never_placed_again(void **state)
+{
+    start(((const char *const[]){ "--emulate", "a100-80g", NULL }));
+    ask("{\"name\":\"all\"}", NULL);
+    ROW("a job waits for more than the next card has",
+        submit_with("big", "\"mem\":{\"request\":64424509440},\"wait_ms\":\"forever\"") ==
+            202);
+    live_stop(&l, SIGKILL);
+    start(ONE_CARD);
+    ROW("it still waits", lease_is("big", "state", "pending"));
+    ROW("one that fits comes after it", submit("small", 50, FOR_EVER) == 202);
+    ROW("and is not kept waiting", lease_is("small", "exit_status", "0"));
+    ROW("by what never can", lease_is("big", "state", "pending"));
 }
 
 static void torn_job(void **state)
@@ -847,6 +871,7 @@ static const struct CMUnitTest tests[] = {
     LIVE(submitted),
     LIVE(waiting_jobs_outlive_the_agent),
     LIVE(a_wait_ends_while_adopting),
+    LIVE(never_placed_again),
     LIVE(torn_job),
     LIVE(has_a_cgroup),
     LIVE(never_anchored),

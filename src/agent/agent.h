@@ -69,7 +69,7 @@ struct agent_lease {
     bool never_fits;
     struct api_request *ends[AGENT_MAX_WAITERS]; /* who is answered at the end */
     uint32_t end_count;
-    json_t *job; /* submit: what to start, until its shim is anchored; owned */
+    json_t *job; /* submit: what to start; owned; agent_save() lets go of it */
 
     bool unsaved;                         /* the journal could not take the last change */
     bool by_run;                          /* has a command: returns if never anchored */
@@ -147,7 +147,8 @@ struct agent_lease *agent_find_number(struct agent *a, uint64_t number);
 bool agent_lease_is_live(const struct agent_lease *al);
 uint32_t agent_live_count(const struct agent *a);
 /* Write it to the journal; on failure the record is marked unsaved and tried again by
- * agent_tick().  Callers that must not go on without it look at the result. */
+ * agent_tidy().  Callers that must not go on without it look at the result.  With the first
+ * record that does not carry its job, the job goes. */
 int agent_save(struct agent *a, struct agent_lease *al, struct sl_err *err);
 int agent_open_journal(struct agent *a, struct sl_err *err);
 int agent_save_device(struct agent *a, const struct device *d, struct sl_err *err);
@@ -190,6 +191,8 @@ void lease_watch_starter(struct agent *a, struct agent_lease *al, pid_t pid);
 void lease_retry_pending(struct agent *a);
 void lease_refuse_pending(struct agent *a, struct agent_lease *al,
                           const struct sl_err *why);
+/* One that holds nothing is released; returns what agent_save() does. */
+int lease_end(struct agent *a, struct agent_lease *al, const char *why, struct sl_err *err);
 /* Time passed: waits that ended, leases that expired or were never anchored. */
 void lease_tick(struct agent *a, uint64_t now_ns);
 void lease_arm_timers(struct agent *a, struct agent_lease *al);

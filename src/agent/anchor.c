@@ -185,8 +185,6 @@ void anchor_op(void *ctx, struct api_request *r, const char *lease, pid_t child)
         api_fail(r, &err);
         return;
     }
-    json_decref(al->job); /* no agent needs to start it any more */
-    al->job = NULL;
     al->unanchored_until_ns = 0;
     agent_unwatch(a, &al->caller);
     if (!again)

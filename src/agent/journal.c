@@ -30,7 +30,8 @@ struct journal {
     bool dirty_tail;        /* a failed append could not be taken back yet */
 };
 
-/* CRC-32 as in ISO-HDLC (zlib's), bit by bit: a record is some hundred bytes. */
+/* CRC-32 as in ISO-HDLC (zlib's), bit by bit: most records are some hundred bytes, and one
+ * with a job, a megabyte at most, takes some milliseconds. */
 static uint32_t checksum(const char *p, size_t len)
 {
     uint32_t crc = ~0u;

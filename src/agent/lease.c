@@ -157,6 +157,14 @@ static void watch_caller(struct agent *a, struct agent_lease *al, pid_t pid)
     agent_watch(a, &al->caller, NULL);
 }
 
+int lease_end(struct agent *a, struct agent_lease *al, const char *why, struct sl_err *err)
+{
+    al->l.state = LEASE_RELEASED;
+    al->l.released_ms = agent_wall_ms();
+    snprintf(al->l.why, sizeof al->l.why, "%.199s", why);
+    return agent_save(a, al, err);
+}
+
 /* Placed: durable, then told to the broker.  On failure it is released again. */
 static int grant(struct agent *a, struct agent_lease *al, const struct place_verdict *v,
                  struct sl_err *err)
@@ -173,10 +181,9 @@ static int grant(struct agent *a, struct agent_lease *al, const struct place_ver
     if (rc == -SL_UNAVAILABLE)
         rc = 0; /* the broker is being started again and will be told */
     if (rc < 0) {
-        al->l.state = LEASE_RELEASED;
-        al->l.released_ms = agent_wall_ms();
-        snprintf(al->l.why, sizeof al->l.why, "not granted: %.150s", err ? err->msg : "");
-        agent_save(a, al, NULL);
+        char why[200];
+        snprintf(why, sizeof why, "not granted: %.150s", err->msg);
+        lease_end(a, al, why, NULL);
         return rc;
     }
     if (al->by_run)
@@ -194,8 +201,8 @@ static void grant_and_answer(struct agent *a, struct agent_lease *al, struct api
                              const struct place_verdict *v)
 {
     struct sl_err err = { 0 };
-    int rc = grant(a, al, v, &err);
     bool submit = al->job != NULL;
+    int rc = grant(a, al, v, &err);
     if (rc == 0 && submit)
         rc = job_start(a, al, &err);
     if (!r)
@@ -216,10 +223,7 @@ static void waiter_gone(void *ctx, struct api_request *r)
         if (al->waiting != r)
             continue;
         al->waiting = NULL;
-        al->l.state = LEASE_RELEASED;
-        al->l.released_ms = agent_wall_ms();
-        snprintf(al->l.why, sizeof al->l.why, "gave up waiting");
-        agent_save(a, al, NULL);
+        lease_end(a, al, "gave up waiting", NULL);
         return;
     }
 }
@@ -228,10 +232,7 @@ void lease_refuse_pending(struct agent *a, struct agent_lease *al, const struct 
 {
     struct api_request *r = al->waiting;
     al->waiting = NULL;
-    al->l.state = LEASE_RELEASED;
-    al->l.released_ms = agent_wall_ms();
-    snprintf(al->l.why, sizeof al->l.why, "%.190s", why->msg);
-    agent_save(a, al, NULL);
+    lease_end(a, al, why->msg, NULL);
     if (r)
         api_fail(r, why);
 }
@@ -424,12 +425,9 @@ static void end_wait(struct agent *a, struct agent_lease *al)
     struct api_request *r = al->waiting;
     find_place(a, &al->q, al->l.uid, &v);
     al->waiting = NULL;
-    al->l.state = LEASE_RELEASED;
-    al->l.released_ms = agent_wall_ms();
     if (!v.why[0])
         snprintf(v.why, sizeof v.why, "no room in the time given: %.150s", al->l.why);
-    snprintf(al->l.why, sizeof al->l.why, "no room in time");
-    agent_save(a, al, NULL);
+    lease_end(a, al, "no room in time", NULL);
     if (r)
         fail_placement(a, r, &al->q, &v, SL_TIMEOUT);
 }

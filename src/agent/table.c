@@ -112,8 +112,8 @@ json_t *agent_job_json(const struct agent *a, const struct agent_lease *al)
 
 /* ---- journal ---- */
 
-/* A submitted job belongs to its lease's record until its shim has anchored it: the next
- * agent goes on waiting for room, or starts it. */
+/* A submitted job belongs to its lease, in memory and in its record, until its shim has
+ * anchored it or it ends without: the next agent goes on waiting for room, or starts it. */
 static bool keeps_job(const struct agent_lease *al)
 {
     return al->job && !al->l.shim_pid &&
@@ -153,6 +153,10 @@ int agent_save(struct agent *a, struct agent_lease *al, struct sl_err *err)
     al->unsaved = rc < 0;
     if (rc < 0 && err)
         *err = why;
+    if (rc == 0 && !keeps_job(al)) {
+        json_decref(al->job);
+        al->job = NULL;
+    }
     return rc;
 }
 
@@ -237,10 +241,7 @@ int agent_open_journal(struct agent *a, struct sl_err *err)
         if (al->l.state != LEASE_PENDING || al->job)
             continue;
         /* who waited was connected to the agent that is gone */
-        al->l.state = LEASE_RELEASED;
-        al->l.released_ms = agent_wall_ms();
-        snprintf(al->l.why, sizeof al->l.why, "the agent was restarted while it waited");
-        agent_save(a, al, NULL);
+        lease_end(a, al, "the agent was restarted while it waited", NULL);
     }
     return 0;
 }

@@ -165,7 +165,7 @@ int lease_end(struct agent *a, struct agent_lease *al, const char *why, struct s
     return agent_save(a, al, err);
 }
 
-/* Placed: durable, then told to the broker.  On failure it is released again. */
+/* Placed: durable, then told to the broker.  On failure its caller ends it. */
 static int grant(struct agent *a, struct agent_lease *al, const struct place_verdict *v,
                  struct sl_err *err)
 {
@@ -180,12 +180,8 @@ static int grant(struct agent *a, struct agent_lease *al, const struct place_ver
         rc = restate_lease(a, al, NULL, err);
     if (rc == -SL_UNAVAILABLE)
         rc = 0; /* the broker is being started again and will be told */
-    if (rc < 0) {
-        char why[200];
-        snprintf(why, sizeof why, "not granted: %.150s", err->msg);
-        lease_end(a, al, why, NULL);
+    if (rc < 0)
         return rc;
-    }
     if (al->by_run)
         cgroup_make(&a->cgroups, al->l.number);
     lease_arm_timers(a, al);
@@ -196,21 +192,31 @@ static int grant(struct agent *a, struct agent_lease *al, const struct place_ver
     return 0;
 }
 
-/* Grant, start what a submit asked for, answer whoever waits. */
-static void grant_and_answer(struct agent *a, struct agent_lease *al, struct api_request *r,
+/* Grant, start what a submit asked for, answer whoever waits.  A submitted job that had to
+ * wait was answered then (no `r`): on a full disk it waits on, and false is returned. */
+static bool grant_and_answer(struct agent *a, struct agent_lease *al, struct api_request *r,
                              const struct place_verdict *v)
 {
     struct sl_err err = { 0 };
+    struct lease was = al->l;
     bool submit = al->job != NULL;
     int rc = grant(a, al, v, &err);
-    if (rc == 0 && submit)
-        rc = job_start(a, al, &err);
-    if (!r)
-        return; /* a submitted job that had to wait: answered then */
+    char why[200];
+    snprintf(why, sizeof why, "not granted: %.150s", err.msg);
+    if (rc == -SL_IO && !r) {
+        al->l = was;
+        snprintf(al->l.why, sizeof al->l.why, "%s", why);
+        return false;
+    }
     if (rc < 0)
+        lease_end(a, al, why, NULL);
+    else if (submit)
+        rc = job_start(a, al, &err);
+    if (r && rc < 0)
         api_fail(r, &err);
-    else
+    else if (r)
         api_answer(r, 201, submit ? agent_job_json(a, al) : agent_lease_json(a, al));
+    return true;
 }
 
 /* ---- waiting ---- */
@@ -275,7 +281,8 @@ void lease_retry_pending(struct agent *a)
         if (v.code == SL_OK && !behind) {
             struct api_request *r = al->waiting;
             al->waiting = NULL;
-            grant_and_answer(a, al, r, &v);
+            if (!grant_and_answer(a, al, r, &v))
+                return; /* tried again each second */
             continue;
         }
         snprintf(al->l.why, sizeof al->l.why, "%.199s",

@@ -606,6 +606,27 @@ static void never_placed_again(void **state)
     ROW("by what never can", lease_is("big", "state", "pending"));
 }
 
+static void waiting_jobs_on_a_full_disk(void **state)
+{
+    struct rlimit was, full = { 1, 0 };
+    start(ONE_CARD);
+    ask("{\"name\":\"all\"}", NULL);
+    ROW("a job waits", submit("old", 50, FOR_EVER) == 202);
+    ROW("another", submit("young", 50, FOR_EVER) == 202);
+    getrlimit(RLIMIT_FSIZE, &was);
+    full.rlim_max = was.rlim_max;
+    prlimit(l.agent, RLIMIT_FSIZE, &full, NULL);
+    release("all");
+    ROW("with room, but none on the disk, it waits on", lease_is("old", "state", "pending"));
+    ROW("with no device", lease_is("old", "device", "null"));
+    ROW("so does the other", lease_is("young", "state", "pending"));
+    prlimit(l.agent, RLIMIT_FSIZE, &was, NULL);
+    ROW("then they run", lease_is("young", "exit_status", "0"));
+    char *ran = what_ran();
+    ROW_STR("in the order they had", ran, "old\nyoung\n");
+    free(ran);
+}
+
 static void torn_job(void **state)
 {
     char path[100], *text = NULL;
@@ -872,6 +893,7 @@ static const struct CMUnitTest tests[] = {
     LIVE(waiting_jobs_outlive_the_agent),
     LIVE(a_wait_ends_while_adopting),
     LIVE(never_placed_again),
+    LIVE(waiting_jobs_on_a_full_disk),
     LIVE(torn_job),
     LIVE(has_a_cgroup),
     LIVE(never_anchored),

@@ -189,8 +189,9 @@ void lease_ask(struct agent *a, struct api_request *r, const struct lease_reques
 /* The process that shall anchor a submitted job: the lease ends with it until then. */
 void lease_watch_starter(struct agent *a, struct agent_lease *al, pid_t pid);
 void lease_retry_pending(struct agent *a);
-void lease_refuse_pending(struct agent *a, struct agent_lease *al,
-                          const struct sl_err *why);
+/* Returns what agent_save() does; `err` may be NULL. */
+int lease_refuse_pending(struct agent *a, struct agent_lease *al, const struct sl_err *why,
+                         struct sl_err *err);
 /* One that holds nothing is released; returns what agent_save() does. */
 int lease_end(struct agent *a, struct agent_lease *al, const char *why, struct sl_err *err);
 /* Time passed: waits that ended, leases that expired or were never anchored. */

@@ -149,6 +149,19 @@ static void end_gone(void *ctx, struct api_request *r)
     }
 }
 
+/* A job whose release is not written would be run by the next agent: then it waits on. */
+static int release_pending(struct agent *a, struct agent_lease *al, struct sl_err *err)
+{
+    struct lease was = al->l;
+    struct sl_err why = { 0 };
+    sl_fail(&why, SL_CONFLICT, "released while it waited for room");
+    int rc = lease_refuse_pending(a, al, &why, err);
+    if (rc == 0 || !al->job)
+        return 0;
+    al->l = was;
+    return rc;
+}
+
 void drain_release_op(void *ctx, struct api_request *r, const char *id)
 {
     struct agent *a = ctx;
@@ -171,12 +184,12 @@ void drain_release_op(void *ctx, struct api_request *r, const char *id)
         api_answer(r, 200, j);
         return;
     }
-    if (al->l.state == LEASE_PENDING) {
-        sl_fail(&err, SL_CONFLICT, "released while it waited for room");
-        lease_refuse_pending(a, al, &err);
-    } else {
+    if (al->l.state != LEASE_PENDING) {
         drain_start(a, al,
                     caller.uid == al->l.uid ? "released by its user" : "released by root");
+    } else if (release_pending(a, al, &err) < 0) {
+        api_fail(r, &err);
+        return;
     }
     if (!agent_lease_is_live(al) || al->end_count == AGENT_MAX_WAITERS) {
         api_answer(r, 200, agent_lease_json(a, al));

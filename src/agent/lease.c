@@ -234,13 +234,15 @@ static void waiter_gone(void *ctx, struct api_request *r)
     }
 }
 
-void lease_refuse_pending(struct agent *a, struct agent_lease *al, const struct sl_err *why)
+int lease_refuse_pending(struct agent *a, struct agent_lease *al, const struct sl_err *why,
+                         struct sl_err *err)
 {
     struct api_request *r = al->waiting;
     al->waiting = NULL;
-    lease_end(a, al, why->msg, NULL);
+    int rc = lease_end(a, al, why->msg, err);
     if (r)
         api_fail(r, why);
+    return rc;
 }
 
 /* The one to look at next: highest priority, then oldest; NULL after the last. */
@@ -299,7 +301,7 @@ static void start_waiting(struct agent *a, struct agent_lease *al, struct api_re
     snprintf(al->l.why, sizeof al->l.why, "%.199s", v->why);
     lease_arm_timers(a, al);
     if (agent_save(a, al, &err) < 0) {
-        lease_refuse_pending(a, al, &err);
+        lease_refuse_pending(a, al, &err, NULL);
         api_fail(r, &err);
         return;
     }

@@ -147,7 +147,7 @@ static void down(void *ctx, struct api_request *r, bool force)
         struct agent_lease *al = a->lease[i];
         sl_fail(&err, SL_UNAVAILABLE, "this agent is going down");
         if (al->l.state == LEASE_PENDING)
-            lease_refuse_pending(a, al, &err);
+            lease_refuse_pending(a, al, &err, NULL);
         else if (al->l.state == LEASE_ACTIVE)
             drain_start(a, al, "ended by sluice down");
     }

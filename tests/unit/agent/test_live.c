@@ -620,6 +620,12 @@ static void waiting_jobs_on_a_full_disk(void **state)
     ROW("with room, but none on the disk, it waits on", lease_is("old", "state", "pending"));
     ROW("with no device", lease_is("old", "device", "null"));
     ROW("so does the other", lease_is("young", "state", "pending"));
+    json_t *j;
+    ROW("its release cannot be promised",
+        live_call(&l, "DELETE", "/v1/leases/young", NULL, &j) == 500);
+    want("by the disk's fault", j, "code", "io");
+    json_decref(j);
+    ROW("and it waits on", lease_is("young", "state", "pending"));
     prlimit(l.agent, RLIMIT_FSIZE, &was, NULL);
     ROW("then they run", lease_is("young", "exit_status", "0"));
     char *ran = what_ran();

@@ -69,7 +69,8 @@ struct agent_lease {
     bool never_fits;
     struct api_request *ends[AGENT_MAX_WAITERS]; /* who is answered at the end */
     uint32_t end_count;
-    json_t *job; /* submit: what to start; owned; agent_save() lets go of it */
+    json_t *job;      /* submit: what to start; owned; agent_save() lets go of it */
+    size_t job_bytes; /* of it in a record */
 
     bool unsaved;                         /* the journal could not take the last change */
     bool by_run;                          /* has a command: returns if never anchored */
@@ -145,6 +146,8 @@ struct agent_lease *agent_add(struct agent *a, uint64_t number, struct sl_err *e
 struct agent_lease *agent_find(struct agent *a, const char *id, uid_t uid);
 struct agent_lease *agent_find_number(struct agent *a, uint64_t number);
 bool agent_lease_is_live(const struct agent_lease *al);
+/* `job` is taken. */
+void agent_set_job(struct agent_lease *al, json_t *job);
 uint32_t agent_live_count(const struct agent *a);
 /* Write it to the journal; on failure the record is marked unsaved and tried again by
  * agent_tidy().  Callers that must not go on without it look at the result.  With the first

@@ -15,12 +15,13 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "core/macros.h"
 #include "os/fault.h"
 #include "os/file.h"
 
-#define JOURNAL_MAX_BYTES   (256u << 20)
-#define JOURNAL_SMALL_BYTES (64u << 10) /* not worth compacting */
-#define JOURNAL_GROWTH      (16u << 20) /* with jobs in it, records can be large */
+#define JOURNAL_MAX_BYTES   (256u << 20) /* one that is longer is not read */
+#define JOURNAL_SMALL_BYTES (64u << 10)  /* not worth compacting */
+#define JOURNAL_GROWTH      (16u << 20)  /* with jobs in it, records can be large */
 
 struct journal {
     int fd;
@@ -193,6 +194,8 @@ int journal_append(struct journal *j, const json_t *record, struct sl_err *err)
     int rc = format_record(record, &line, err);
     if (rc < 0)
         return rc;
+    if (j->bytes + line.len > JOURNAL_MAX_BYTES)
+        return sl_fail(err, SL_IO, "journal: it would be too long to be read");
     rc = write_record(j->fd, line.text, line.len, err);
     if (rc < 0) {
         j->dirty_tail = true;
@@ -206,8 +209,9 @@ int journal_append(struct journal *j, const json_t *record, struct sl_err *err)
 
 bool journal_wants_compaction(const struct journal *j, uint64_t live)
 {
+    uint64_t most = min_u64(2 * j->compact_bytes + JOURNAL_GROWTH, JOURNAL_MAX_BYTES / 2);
     return (j->bytes > JOURNAL_SMALL_BYTES && j->records > 4 * (live + 1)) ||
-           j->bytes > 2 * j->compact_bytes + JOURNAL_GROWTH;
+           j->bytes > most;
 }
 
 int journal_compact(struct journal *j, const json_t *records, struct sl_err *err)

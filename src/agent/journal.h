@@ -30,7 +30,8 @@ int journal_open(const char *path, journal_replay_fn *replay, void *ctx,
                  struct journal **out, uint64_t *cut, struct sl_err *err);
 void journal_close(struct journal *j);
 
-/* Durable when it returns 0.  -SL_IO: nothing is written, and a later append may work. */
+/* Durable when it returns 0.  -SL_IO: nothing is written, and a later append may work; so
+ * it is when the file would be too long to be read again. */
 int journal_append(struct journal *j, const json_t *record, struct sl_err *err);
 
 /* Mostly dead records: worth writing anew when only `live` of them matter. */

@@ -14,6 +14,9 @@
 #include "model/units.h"
 #include "os/log.h"
 
+#define WAITING_MAX_BYTES (64u << 20) /* a quarter of what the journal may have */
+#define RECORD_BYTES      4096u       /* at most, of a lease's record without its job */
+
 static const struct lease **list_leases(const struct agent *a)
 {
     const struct lease **list = calloc(a->lease_count + 1, sizeof *list);
@@ -340,6 +343,21 @@ static bool others_wait(const struct agent *a, const struct lease_request *q)
     return false;
 }
 
+/* All that waits must fit into the journal, and whoever may connect may submit. */
+static int check_queue(const struct agent *a, struct sl_err *err)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < a->lease_count; i++)
+        if (a->lease[i]->l.state == LEASE_PENDING && a->lease[i]->job)
+            bytes += a->lease[i]->job_bytes + RECORD_BYTES;
+    return bytes < WAITING_MAX_BYTES
+               ? 0
+               : sl_fail(err, SL_QUOTA,
+                         "too much waits already: jobs with %u MiB of arguments and "
+                         "environments",
+                         WAITING_MAX_BYTES >> 20);
+}
+
 static json_t *plan_slice(const struct device *d, const struct lease_slice *s)
 {
     return json_pack("{s:s, s:s, s:b, s:{s:I, s:I}, s:{s:i, s:i}, s:s}", "device", d->id,
@@ -402,17 +420,20 @@ void lease_ask(struct agent *a, struct api_request *r, const struct lease_reques
         return;
     }
     bool behind = others_wait(a, q);
-    struct agent_lease *al = agent_add(a, a->next_number, &err);
+    bool waits = v.code != SL_OK || behind;
+    struct agent_lease *al = NULL;
+    if (!owned_job || !waits || check_queue(a, &err) == 0)
+        al = agent_add(a, a->next_number, &err);
     if (!al) {
         api_fail(r, &err);
         return;
     }
     fill_lease(al, q, &caller, command);
-    al->job = TAKE_PTR(owned_job);
+    agent_set_job(al, TAKE_PTR(owned_job));
     watch_caller(a, al, caller.pid);
     if (v.code == SL_OK && behind)
         snprintf(v.why, sizeof v.why, "behind others that wait");
-    if (v.code == SL_OK && !behind) {
+    if (!waits) {
         grant_and_answer(a, al, r, &v);
     } else {
         start_waiting(a, al, r, &v);

@@ -120,6 +120,13 @@ static bool keeps_job(const struct agent_lease *al)
            (al->l.state == LEASE_PENDING || al->l.state == LEASE_ACTIVE);
 }
 
+void agent_set_job(struct agent_lease *al, json_t *job)
+{
+    json_decref(al->job);
+    al->job = job;
+    al->job_bytes = job ? json_dumpb(job, NULL, 0, JSON_COMPACT) : 0;
+}
+
 static json_t *lease_record(const struct agent_lease *al)
 {
     json_t *record =
@@ -153,10 +160,8 @@ int agent_save(struct agent *a, struct agent_lease *al, struct sl_err *err)
     al->unsaved = rc < 0;
     if (rc < 0 && err)
         *err = why;
-    if (rc == 0 && !keeps_job(al)) {
-        json_decref(al->job);
-        al->job = NULL;
-    }
+    if (rc == 0 && !keeps_job(al))
+        agent_set_job(al, NULL);
     return rc;
 }
 
@@ -194,8 +199,7 @@ static int replay_lease(struct agent *a, const json_t *j, struct sl_err *err)
     struct agent_lease *al = agent_find_number(a, l.number);
     if (!al && !(al = agent_add(a, l.number, err)))
         return -SL_INTERNAL;
-    json_decref(al->job);
-    al->job = job ? json_deep_copy(job) : NULL;
+    agent_set_job(al, job ? json_deep_copy(job) : NULL);
     al->q = q;
     al->l = l;
     usage_from_json(json_object_get(j, "usage_base"), al->usage);

@@ -617,7 +617,8 @@ static void waiting_jobs_on_a_full_disk(void **state)
     full.rlim_max = was.rlim_max;
     prlimit(l.agent, RLIMIT_FSIZE, &full, NULL);
     release("all");
-    ROW("with room, but none on the disk, it waits on", lease_is("old", "state", "pending"));
+    ROW("with room, but none on the disk, it waits on",
+        lease_is("old", "state", "pending"));
     ROW("with no device", lease_is("old", "device", "null"));
     ROW("so does the other", lease_is("young", "state", "pending"));
     json_t *j;
@@ -631,6 +632,38 @@ static void waiting_jobs_on_a_full_disk(void **state)
     char *ran = what_ran();
     ROW_STR("in the order they had", ran, "old\nyoung\n");
     free(ran);
+}
+
+/* Else the journal would grow until no agent could read it. */
+static void too_much_waits(void **state)
+{
+    enum { LARGE = 1000000 };
+    char *body = malloc(LARGE + 200);
+    int taken = 0, status = 0;
+    json_t *j = NULL;
+    start(ONE_CARD);
+    ask("{\"name\":\"all\"}", NULL);
+    while (taken < 80) {
+        int at = sprintf(body,
+                         "{\"lease\":{\"name\":\"j%d\",\"wait_ms\":\"forever\"},"
+                         "\"argv\":[\"true\"],\"env\":[\"A=",
+                         taken);
+        memset(body + at, 'x', LARGE);
+        strcpy(body + at + LARGE, "\"]}");
+        json_decref(j);
+        status = live_call(&l, "POST", "/v1/jobs", body, &j);
+        if (status != 202)
+            break;
+        taken++;
+    }
+    free(body);
+    ROW("many large jobs may wait, but not all", taken > 60 && taken < 80 && status == 403);
+    want("for lack of a quota", j, "code", "quota");
+    json_decref(j);
+    live_stop(&l, SIGKILL);
+    start(ONE_CARD);
+    ROW("the next agent reads them", lease_is("j60", "state", "pending"));
+    ROW("and takes no more", submit("more", 50, FOR_EVER) == 403);
 }
 
 static void torn_job(void **state)
@@ -900,6 +933,7 @@ static const struct CMUnitTest tests[] = {
     LIVE(a_wait_ends_while_adopting),
     LIVE(never_placed_again),
     LIVE(waiting_jobs_on_a_full_disk),
+    LIVE(too_much_waits),
     LIVE(torn_job),
     LIVE(has_a_cgroup),
     LIVE(never_anchored),

@@ -51,7 +51,7 @@ static void signal_all(const struct agent *a, const struct agent_lease *al, int 
 static bool anything_lives(const struct agent *a, const struct agent_lease *al)
 {
     pid_t one;
-    if (al->l.cgroup_id && cgroup_is_populated(&a->cgroups, al->l.number))
+    if (cgroup_is_populated(&a->cgroups, al->l.number)) /* maybe from before the anchor */
         return true;
     if (al->l.exited) /* the shim said so after its last orphan */
         return false;
@@ -110,8 +110,7 @@ static void kill_rest(struct agent *a, struct agent_lease *al, uint64_t now_ns)
 {
     log_warn("lease-killed", "lease=L%" PRIu64, al->l.number);
     restate_drop(a, al); /* no more turns and bytes for what does not end */
-    if (al->l.cgroup_id)
-        cgroup_kill(&a->cgroups, al->l.number);
+    cgroup_kill(&a->cgroups, al->l.number);
     signal_all(a, al, SIGKILL);
     al->kill_at_ns = 0;
     al->kill_shim_at_ns = now_ns + SHIM_GRACE_NS;

@@ -722,11 +722,24 @@ static void jobs_and_marked_points(void **state)
     }
 }
 
+/* A process that waits where this cgroup.procs is. */
+static pid_t process_in(const char *procs)
+{
+    pid_t pid = fork();
+    while (pid == 0)
+        pause();
+    FILE *f = fopen(procs, "w");
+    assert_non_null(f);
+    fprintf(f, "%d\n", pid);
+    assert_int_equal(fclose(f), 0);
+    return pid;
+}
+
 static void has_a_cgroup(void **state)
 {
     json_t *j;
-    char dir[200], *log = NULL, path[100];
-    start(ONE_CARD);
+    char dir[200], *log = NULL, path[240];
+    start(((const char *const[]){ "--emulate", "t4", "--kill-grace", "200ms", NULL }));
     ask("{\"name\":\"a\",\"command\":\"prog\"}", &j);
     snprintf(dir, sizeof dir, "%s", live_get(j, "cgroup"));
     json_decref(j);
@@ -737,13 +750,25 @@ static void has_a_cgroup(void **state)
     ROW("it is there before its program", access(dir, F_OK) == 0);
     release("a");
     ROW("and goes with the lease, used or not", access(dir, F_OK) != 0);
+
+    ask("{\"name\":\"b\",\"command\":\"prog\"}", &j);
+    snprintf(path, sizeof path, "%s/cgroup.procs", live_get(j, "cgroup"));
+    json_decref(j);
+    pid_t early = process_in(path);
+    release("b");
+    bool ended = false;
+    for (int i = 0; i < 100 && !ended; i++, usleep(20000))
+        ended = waitpid(early, NULL, WNOHANG) == early;
+    kill(early, SIGKILL);
+    ROW("what lived there before it was anchored ends with it", ended);
+
     live_call(&l, "POST", "/v1/jobs",
               "{\"lease\":{\"name\":\"j\"},\"argv\":[\"cat\",\"/proc/self/cgroup\"]}",
               NULL);
     ROW("a job ends well", lease_is("j", "exit_status", "0"));
-    snprintf(path, sizeof path, "%s/jobs/L2/log", l.dir);
+    snprintf(path, sizeof path, "%s/jobs/L3/log", l.dir);
     assert_int_equal(file_read(path, 65536, &log, NULL, NULL), 0);
-    ROW("it ran in its own", strstr(log, "/L2-") != NULL);
+    ROW("it ran in its own", strstr(log, "/L3-") != NULL);
     free(log);
 }
 

@@ -66,8 +66,7 @@ static void finish(struct agent *a, struct agent_lease *al)
     agent_save(a, al,
                NULL); /* a full disk does not keep it alive: agent_tidy() tries again */
     restate_drop(a, al);
-    if (al->by_run)
-        cgroup_remove(&a->cgroups, al->l.number);
+    cgroup_remove(&a->cgroups, al->l.number);
     agent_unwatch(a, &al->shim);
     agent_unwatch(a, &al->caller);
     log_info("lease-released", "lease=L%" PRIu64 " exit=%d why=\"%s\"", al->l.number,

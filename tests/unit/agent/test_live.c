@@ -762,13 +762,23 @@ static void has_a_cgroup(void **state)
     kill(early, SIGKILL);
     ROW("what lived there before it was anchored ends with it", ended);
 
+    pid_t child, shim;
+    ask("{\"name\":\"c\"}", NULL);
+    shim = fake_shim("c", false, &child);
+    strstr(dir, "/L1-")[2] = '3';
+    ROW("one without a command has one when it is anchored", access(dir, F_OK) == 0);
+    kill(child, SIGTERM);
+    waitpid(shim, NULL, 0);
+    ROW("it ends", lease_is("c", "state", "released"));
+    ROW("and takes its cgroup along", access(dir, F_OK) != 0);
+
     live_call(&l, "POST", "/v1/jobs",
               "{\"lease\":{\"name\":\"j\"},\"argv\":[\"cat\",\"/proc/self/cgroup\"]}",
               NULL);
     ROW("a job ends well", lease_is("j", "exit_status", "0"));
-    snprintf(path, sizeof path, "%s/jobs/L3/log", l.dir);
+    snprintf(path, sizeof path, "%s/jobs/L4/log", l.dir);
     assert_int_equal(file_read(path, 65536, &log, NULL, NULL), 0);
-    ROW("it ran in its own", strstr(log, "/L3-") != NULL);
+    ROW("it ran in its own", strstr(log, "/L4-") != NULL);
     free(log);
 }
 

@@ -131,8 +131,10 @@ int broker_link_open(struct broker_link *b, struct sl_err *err)
     uint64_t deadline = clock_now_ns() + START_TIMEOUT_MS * NS_PER_MS;
     while (rc == 0) {
         usleep(5000);
-        if (try_connect(b, NULL) == 0)
+        if (try_connect(b, NULL) == 0) {
+            b->adopted = b->pid != id.pid; /* one that was slow to answer has the lock */
             return 0;
+        }
         /* one that ended at once is not waited for: the agent's callers would wait too */
         if (clock_now_ns() > deadline || !proc_is_alive(&id))
             rc = sl_fail(err, SL_UNAVAILABLE,

@@ -266,6 +266,18 @@ static struct agent_lease *next_pending(struct agent *a, const struct agent_leas
     return best;
 }
 
+/* A bit for each device that the name may mean. */
+static uint64_t named_devices(const struct agent *a, const char *name)
+{
+    bool named[AGENT_MAX_DEVICES];
+    uint64_t bits = 0;
+    place_named(a->device, a->device_count, name, named);
+    for (uint32_t i = 0; i < a->device_count; i++)
+        bits |= (uint64_t)named[i] << i;
+    return bits;
+}
+_Static_assert(AGENT_MAX_DEVICES <= 64, "a bit each");
+
 void lease_retry_pending(struct agent *a)
 {
     if (a->ending)
@@ -274,16 +286,12 @@ void lease_retry_pending(struct agent *a)
      * small ones would keep a large one waiting for ever.  One that these devices never fit
      * keeps nobody: it waits for an agent with others. */
     struct agent_lease *al = NULL;
-    char blocked[8][DEVICE_ID_SIZE];
-    uint32_t blocked_count = 0;
+    uint64_t blocked = 0;
     while ((al = next_pending(a, al)) != NULL) {
-        bool behind = blocked_count == ARRAY_LEN(blocked);
-        for (uint32_t i = 0; i < blocked_count; i++)
-            behind |=
-                !blocked[i][0] || !al->q.device[0] || strcmp(blocked[i], al->q.device) == 0;
+        uint64_t named = named_devices(a, al->q.device);
         struct place_verdict v;
         find_place(a, &al->q, al->l.uid, &v);
-        if (v.code == SL_OK && !behind) {
+        if (v.code == SL_OK && !(blocked & named)) {
             struct api_request *r = al->waiting;
             al->waiting = NULL;
             if (!grant_and_answer(a, al, r, &v))
@@ -292,8 +300,8 @@ void lease_retry_pending(struct agent *a)
         }
         snprintf(al->l.why, sizeof al->l.why, "%.199s",
                  v.code == SL_OK ? "behind another that waits" : v.why);
-        if (!v.never && blocked_count < ARRAY_LEN(blocked))
-            memcpy(blocked[blocked_count++], al->q.device, sizeof blocked[0]);
+        if (!v.never)
+            blocked |= named;
     }
 }
 

@@ -666,6 +666,24 @@ static void too_much_waits(void **state)
     ROW("and takes no more", submit("more", 50, FOR_EVER) == 403);
 }
 
+/* A device has several names. */
+static void none_passes_by_another_name(void **state)
+{
+    start(TWO_CARDS);
+    ask(HALF ",\"device\":\"0\"}", NULL);
+    ROW("a job waits for all of a card",
+        submit_with("large", "\"device\":\"0\",\"wait_ms\":\"forever\"") == 202);
+    ROW("a small one for the same by its id",
+        submit_with("small",
+                    "\"device\":\"emu-a100-80g-0\",\"wait_ms\":\"forever\","
+                    "\"mem\":{\"request\":1048576},\"compute\":{\"request\":10}") == 202);
+    ROW("is behind it", lease_is("small", "why", "behind another that waits"));
+    ROW("one for the other card",
+        submit_with("other", "\"device\":\"emu-a100-80g-1\",\"wait_ms\":\"forever\"") ==
+            202);
+    ROW("is not", lease_is("other", "exit_status", "0"));
+}
+
 static void torn_job(void **state)
 {
     char path[100], *text = NULL;
@@ -969,6 +987,7 @@ static const struct CMUnitTest tests[] = {
     LIVE(never_placed_again),
     LIVE(waiting_jobs_on_a_full_disk),
     LIVE(too_much_waits),
+    LIVE(none_passes_by_another_name),
     LIVE(torn_job),
     LIVE(has_a_cgroup),
     LIVE(never_anchored),

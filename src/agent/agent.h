@@ -149,6 +149,8 @@ bool agent_lease_is_live(const struct agent_lease *al);
 /* `job` is taken. */
 void agent_set_job(struct agent_lease *al, json_t *job);
 uint32_t agent_live_count(const struct agent *a);
+/* Of those, the ones that hold a slice: what waits knows no device. */
+uint32_t agent_held_count(const struct agent *a);
 /* Write it to the journal; on failure the record is marked unsaved and tried again by
  * agent_tidy().  Callers that must not go on without it look at the result.  With the first
  * record that does not carry its job, the job goes. */

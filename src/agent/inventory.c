@@ -113,7 +113,7 @@ int inventory_build(struct agent *a, struct sl_err *err)
     if (!found)
         return sl_fail(err, SL_INTERNAL, "out of memory");
     int rc = probe_all(a, found, &count, err);
-    if (rc == 0 && agent_live_count(a) == 0)
+    if (rc == 0 && agent_held_count(a) == 0)
         a->device_count = 0;
     if (rc == 0)
         rc = merge(a, found, count, err);

@@ -164,7 +164,7 @@ static void drop_strangers(struct agent *a)
 static bool retire_idle(struct agent *a)
 {
     struct proto_ctl m = broker_link_message(PROTO_CTL_INFO);
-    if (!a->broker.adopted || agent_live_count(a) > 0 ||
+    if (!a->broker.adopted || agent_held_count(a) > 0 ||
         broker_link_call(&a->broker, &m, NULL) < 0 || m.info.clients > 0)
         return false;
     pid_t pid = a->broker.pid;

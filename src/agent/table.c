@@ -29,6 +29,14 @@ uint32_t agent_live_count(const struct agent *a)
     return n;
 }
 
+uint32_t agent_held_count(const struct agent *a)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < a->lease_count; i++)
+        n += agent_lease_is_live(a->lease[i]) && a->lease[i]->l.state != LEASE_PENDING;
+    return n;
+}
+
 struct agent_lease *agent_add(struct agent *a, uint64_t number, struct sl_err *err)
 {
     if (a->lease_count == a->lease_room) {

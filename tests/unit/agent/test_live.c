@@ -684,6 +684,23 @@ static void none_passes_by_another_name(void **state)
     ROW("is not", lease_is("other", "exit_status", "0"));
 }
 
+static void a_waiting_job_keeps_no_devices(void **state)
+{
+    setenv("SLUICE_FAULT", "journal.after-sync:kill@4", 1); /* card, all, job, all's end */
+    start(ONE_CARD);
+    unsetenv("SLUICE_FAULT");
+    ask("{\"name\":\"all\"}", NULL);
+    ROW("a job waits", submit("j", 50, FOR_EVER) == 202);
+    pid_t broker = live_broker(&l);
+    live_call(&l, "DELETE", "/v1/leases/all", NULL, NULL);
+    live_stop(&l, 0);
+    start(((const char *const[]){ "--emulate", "l4", NULL }));
+    ROW("the next agent has its devices alone",
+        live_until(&l, "/v1/devices", "devices.0.id", "emu-l4-0"));
+    ROW("and a broker that knows no others", live_broker(&l) != broker);
+    ROW("the job runs", lease_is("j", "exit_status", "0"));
+}
+
 static void torn_job(void **state)
 {
     char path[100], *text = NULL;
@@ -988,6 +1005,7 @@ static const struct CMUnitTest tests[] = {
     LIVE(waiting_jobs_on_a_full_disk),
     LIVE(too_much_waits),
     LIVE(none_passes_by_another_name),
+    LIVE(a_waiting_job_keeps_no_devices),
     LIVE(torn_job),
     LIVE(has_a_cgroup),
     LIVE(never_anchored),

@@ -126,7 +126,10 @@ static int lead_child(struct shim *s, struct pipes *p, char *why, size_t size)
     link_say(&s->link, "ready");
     if (!s->spec.detach && link_is_gone(&s->link))
         return fail(s, 125, why, size, "the caller has gone");
-    if (anchor(s, &err) < 0)
+    int rc = anchor(s, &err);
+    if (rc == -SL_CONFLICT && s->spec.detach)
+        joblog_close(&s->log); /* another agent's shim runs the job: the log is its own */
+    if (rc < 0)
         return fail(s, 125, why, size, err.msg[0] ? err.msg : "no agent answers");
 
     note_started(s, mounted);

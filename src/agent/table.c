@@ -294,6 +294,22 @@ static void bound_log(const struct agent *a, const char *name)
         log_info("log-cut", "path=%s kept=%s", path, old);
 }
 
+/* NULL if one of them cannot be made: without it the file would forget what lives. */
+static json_t *all_records(const struct agent *a)
+{
+    json_t *all = json_array();
+    int failed = json_array_append_new(
+        all, json_pack("{s:s, s:I}", "kind", "next", "number", (json_int_t)a->next_number));
+    for (uint32_t i = 0; i < a->device_count; i++)
+        failed |= json_array_append_new(all, device_record(&a->device[i]));
+    for (uint32_t i = 0; i < a->lease_count; i++)
+        failed |= json_array_append_new(all, lease_record(a->lease[i]));
+    if (!failed)
+        return all;
+    json_decref(all);
+    return NULL;
+}
+
 void agent_tidy(struct agent *a)
 {
     bound_log(a, "agent.log");
@@ -304,14 +320,10 @@ void agent_tidy(struct agent *a)
     forget_old(a);
     if (!journal_wants_compaction(a->journal, a->lease_count + a->device_count))
         return;
-    AUTO_JSON json_t *all = json_array();
-    json_array_append_new(
-        all, json_pack("{s:s, s:I}", "kind", "next", "number", (json_int_t)a->next_number));
-    for (uint32_t i = 0; i < a->device_count; i++)
-        json_array_append_new(all, device_record(&a->device[i]));
-    for (uint32_t i = 0; i < a->lease_count; i++)
-        json_array_append_new(all, lease_record(a->lease[i]));
+    AUTO_JSON json_t *all = all_records(a);
     struct sl_err err = { 0 };
-    if (journal_compact(a->journal, all, &err) < 0)
+    if (!all)
+        log_error("journal-compact", "error=\"out of memory\"");
+    else if (journal_compact(a->journal, all, &err) < 0)
         log_error("journal-compact", "error=\"%s\"", err.msg);
 }

@@ -147,6 +147,8 @@ int job_make_dir(const struct agent *a, const struct agent_lease *al, struct sl_
 
 static int start_shim(struct agent *a, struct agent_lease *al, struct sl_err *err)
 {
+    /* the program is born there; of an earlier agent's grant it was swept */
+    cgroup_make(&a->cgroups, al->l.number);
     AUTO_JSON json_t *spec = make_spec(a, al);
     AUTO_FREE char *text = spec ? json_dumps(spec, JSON_COMPACT) : NULL;
     if (!text)

@@ -185,7 +185,7 @@ static int grant(struct agent *a, struct agent_lease *al, const struct place_ver
         rc = 0; /* the broker is being started again and will be told */
     if (rc < 0)
         return rc;
-    if (al->by_run)
+    if (al->by_run && !al->job)
         cgroup_make(&a->cgroups, al->l.number);
     lease_arm_timers(a, al);
     log_info("lease-granted",

@@ -216,8 +216,8 @@ const struct cli_command cli_commands[] = {
           "Promised and achieved shares are of the device's time; achieved is over the last"
           " 10 seconds.\n\n"
           "With no agent running nothing is lent: the list is empty, and a message says so."
-          " -a starts one to read what has ended. An agent that was killed is an error, because"
-          " its programs may still run.",
+          " -a starts one to read what has ended. An agent that was killed, or left its broker,"
+          " is an error, because its programs may still run.",
       .options = ps_options,
       .run = cmd_ps },
     { .name = "top",

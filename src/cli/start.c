@@ -70,12 +70,17 @@ int agent_fail_missing(const struct rundir *r, struct sl_err *err)
         *err = why;
         return fd;
     }
-    if (agent_left_traces(r))
+    if (may_exist(r, "agent.sock"))
         return sl_fail(
             err, SL_UNAVAILABLE,
             "the agent in %s does not answer and did not end in order; sluice up "
             "starts it again, and running programs keep their leases",
             r->path);
+    if (may_exist(r, "control.sock"))
+        return sl_fail(err, SL_UNAVAILABLE,
+                       "no agent answers in %s, but its broker runs on: leases may live; "
+                       "sluice up starts one",
+                       r->path);
     return sl_fail(err, SL_UNAVAILABLE,
                    "no agent runs in %s; sluice run or sluice up starts one", r->path);
 }

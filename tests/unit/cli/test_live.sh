@@ -148,4 +148,11 @@ for command in ps jobs "top --once"; do
     said "did not end in order"
 done
 status 0 down
+# nor what an agent leaves that was told to end alone
+"$bin/sluice" -q up --emulate l4:1 >"$out/said"
+kill "$(pgrep -f "sluice-agent.*$SLUICE_RUN_DIR")"
+while [ -S "$SLUICE_RUN_DIR/agent.sock" ]; do sleep 0.1; done
+status 1 ps
+said "its broker runs on"
+status 0 down
 exit $failed

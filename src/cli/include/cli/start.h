@@ -27,8 +27,8 @@ struct start_options {
 /* Is somebody listening on agent.sock? */
 bool agent_is_running(const struct rundir *r);
 
-/* Did one run here that did not end in order?  That takes its sockets away, and the
- * broker's. */
+/* Is something left of one: its socket, if it did not end in order, or its broker's, if it
+ * was told to end alone? */
 bool agent_left_traces(const struct rundir *r);
 
 /* Nobody listens: says why as far as that shows; returns -err->code. */

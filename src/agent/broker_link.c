@@ -15,7 +15,11 @@
 #include "os/proc.h"
 #include "os/sock.h"
 
-#define CALL_TIMEOUT_MS  2000
+#define CALL_TIMEOUT_MS 2000
+/* One that was just killed holds its lock until it is gone; one that keeps ending at once is
+ * not waited for, because the agent's callers would wait too. */
+#define START_TRIES      5
+#define START_PAUSE_MS   20
 #define START_TIMEOUT_MS 5000
 
 void broker_link_init(struct broker_link *b, const struct rundir *dir, const char *program)
@@ -129,14 +133,17 @@ int broker_link_open(struct broker_link *b, struct sl_err *err)
     struct proc_id id;
     int rc = start(b, &id, err);
     uint64_t deadline = clock_now_ns() + START_TIMEOUT_MS * NS_PER_MS;
-    while (rc == 0) {
+    for (int tries = START_TRIES; rc == 0;) {
         usleep(5000);
         if (try_connect(b, NULL) == 0) {
             b->adopted = b->pid != id.pid; /* one that was slow to answer has the lock */
             return 0;
         }
-        /* one that ended at once is not waited for: the agent's callers would wait too */
-        if (clock_now_ns() > deadline || !proc_is_alive(&id))
+        bool ended = !proc_is_alive(&id);
+        if (ended && --tries > 0) {
+            usleep(START_PAUSE_MS * 1000);
+            rc = start(b, &id, err);
+        } else if (ended || clock_now_ns() > deadline)
             rc = sl_fail(err, SL_UNAVAILABLE,
                          "the broker does not start: see %s/broker.log", b->run_dir);
     }

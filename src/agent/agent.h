@@ -64,9 +64,8 @@ struct agent_lease {
     struct lease l;
     struct lease_request q; /* of a pending one */
 
-    struct api_request *waiting; /* PENDING: who is answered at the grant */
-    uint64_t wait_until_ns;      /* UNKNOWN_U64: for ever */
-    bool never_fits;
+    struct api_request *waiting;                 /* PENDING: who is answered at the grant */
+    uint64_t wait_until_ns;                      /* UNKNOWN_U64: for ever */
     struct api_request *ends[AGENT_MAX_WAITERS]; /* who is answered at the end */
     uint32_t end_count;
     json_t *job;      /* submit: what to start; owned; agent_save() lets go of it */
@@ -190,9 +189,9 @@ void lease_create_op(void *ctx, struct api_request *r, const struct lease_reques
 /* `job` is taken: a lease that starts a job when it is granted. */
 void lease_ask(struct agent *a, struct api_request *r, const struct lease_request *q,
                const char *command, bool dry_run, json_t *job);
-/* Room was returned: grant what waits, in order. */
 /* The process that shall anchor a submitted job: the lease ends with it until then. */
 void lease_watch_starter(struct agent *a, struct agent_lease *al, pid_t pid);
+/* Room was returned: grant what waits, in order. */
 void lease_retry_pending(struct agent *a);
 /* Returns what agent_save() does; `err` may be NULL. */
 int lease_refuse_pending(struct agent *a, struct agent_lease *al, const struct sl_err *why,

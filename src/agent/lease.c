@@ -396,6 +396,9 @@ static void answer_plan(const struct agent *a, struct api_request *r,
                                                             : q->compute_limit_permille,
                                 q->compute_limit_permille, share),
              lease_mode_name(q->mode));
+    size_t used = strlen(normal);
+    if (q->slice_count > 1)
+        snprintf(normal + used, sizeof normal - used, " --devices %u", q->slice_count);
     json_object_set_new(plan, "normal", json_string(normal));
     json_object_set_new(plan, "mode", json_string(lease_mode_name(q->mode)));
     json_object_set_new(plan, "dry_run", json_true());

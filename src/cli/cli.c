@@ -191,7 +191,7 @@ int cli_connect(struct cli *cli, bool start, struct sl_err *err)
             return rc;
         if (rc == 0)
             cli_note(cli, "started an agent in the background (it ends 60 s after its last"
-                          " lease; `sluice up` keeps one)");
+                          " lease; one that `sluice up` started stays)");
     }
     rc = rundir_path(&cli->rundir, "agent.sock", path, sizeof path, err);
     if (rc < 0)

@@ -107,6 +107,8 @@ int request_from_args(const struct cli_args *args, struct lease_request *out,
         (rc = get_text(args, "name", q.name, sizeof q.name, err)) < 0 ||
         (rc = get_text(args, "device", q.device, sizeof q.device, err)) < 0)
         return rc;
+    if (cli_has(args, "time") && q.time_ms == 0)
+        return sl_fail(err, SL_INVALID, "--time: must be above 0, such as 90s");
     q.fail_closed = cli_has(args, "fail-closed");
     if (cli_has(args, "wait"))
         q.wait_ms = UNKNOWN_U64;

@@ -28,7 +28,7 @@ static bool say_running(struct cli *cli, const struct cli_args *args)
         cli_note(cli, "an agent runs already in %s", cli->rundir.path);
     static const char *const fixed[] = { "emulate", "share-tenants", "mem-overcommit",
                                          "reserve", "turn" };
-    bool as_asked = true;
+    bool as_asked = !embedded;
     for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
         if (cli_has(args, fixed[i])) {
             cli_note(cli, "--%s has no effect on it; sluice down first", fixed[i]);

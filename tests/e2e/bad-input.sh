@@ -15,6 +15,7 @@ bad 'size|large|memory' --mem 18446744073709551616
 bad 'MiB|size' --mem 12parsec
 bad 'size|memory' --mem=
 bad 'percent|0.1' --compute 0
+bad 'above 0' --time 0
 bad 'percent|100' --compute '101%'
 bad 'percent|limit|range|20..60' --compute 70..30
 bad 'one digit|tenth' --compute 12.55

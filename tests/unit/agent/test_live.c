@@ -82,6 +82,13 @@ static void grant_resize_release(void **state)
     want("it names the device", j, "device", "emu-a100-80g-0");
     want("and the normal form", j, "normal", "--mem 1MiB --compute 1% --mode hard");
     json_decref(j);
+    ROW("a plan of two slices", live_call(&l, "POST", "/v1/leases?dry_run=1",
+                                          "{\"slices\":2,\"mem\":{\"request\":1048576},"
+                                          "\"compute\":{\"request\":10}}",
+                                          &j) == 200);
+    want("has both in its normal form", j, "normal",
+         "--mem 1MiB --compute 1% --mode hard --devices 2");
+    json_decref(j);
     ROW("there are two leases", live_until(&l, "/v1/node", "leases", "2"));
 
     ROW("grow", live_call(&l, "PATCH", "/v1/leases/b",

@@ -297,8 +297,8 @@ int main(void)
     cpu_set_t cpu1;
     CPU_ZERO(&cpu1);
     CPU_SET(1, &cpu1);
-    sched_setaffinity(0, sizeof cpu1,
-                      &cpu1); /* what starts and ends leaves the device alone */
+    /* what starts and ends leaves the device alone */
+    sched_setaffinity(0, sizeof cpu1, &cpu1);
     load_environment(true);
     stage_open(&c.stage, 1, NULL);
     struct report *r = report_open(

@@ -23,7 +23,7 @@ const struct cli_option cli_lease_options[] = {
       "the most it may take when others leave room (default: the same as --mem)" },
     { "compute", 'c', "SHARE", CLI_SHARE,
       "percent of the device's time: 25, 12.5, or 20..60 for at least..at most (default: 100)" },
-    { "mode", 0, "MODE", CLI_WORD, 
+    { "mode", 0, "MODE", CLI_WORD,
       "hard: never above its share, even alone; burst: more, up to its limit, while others"
       " leave it; besteffort: only what is idle (default: hard, with a range burst)",
       .words = "hard burst besteffort" },
@@ -31,7 +31,7 @@ const struct cli_option cli_lease_options[] = {
     { "device", 'd', "DEVICE", CLI_TEXT, "only such a device: an id, an index, a model, or a part that fits one model only",
       .complete = "devices" },
     { "devices", 0, "N", CLI_COUNT, "a slice of each of N devices (default: 1)" },
-    { "priority", 'p', "N", CLI_COUNT, 
+    { "priority", 'p', "N", CLI_COUNT,
       "0 to 100: the higher is served first, with room and with turns, but never with what"
       " others were promised (default: 50)" },
     { "time", 't', "TIME", CLI_DURATION, "end the program after this time: 90s, 5m, 2h" },

@@ -246,9 +246,8 @@ static void check_drivers(struct doctor *d, const json_t *info)
             d->visible == 1 ? "" : "s");
     else if (pocl && !doctor_can_make(cache))
         add(d, "drivers", CHECK_BROKEN,
-            "set HOME to a folder that can be written, then sluice down: an agent looks "
-            "for "
-            "devices at its start",
+            "set HOME to a folder that can be written, then sluice down: an agent looks for"
+            " devices at its start",
             "%u in %s, but no device: PoCL cannot write its cache, %s", icds, dir, cache);
     else
         add(d, "drivers", CHECK_BROKEN,

@@ -59,9 +59,15 @@ static int64_t overdue_above(const struct share *s)
     return 2 * turn_cost(least_turn(s), s->request);
 }
 
-static int64_t min_i64(int64_t a, int64_t b)
+/* The most promise that may be kept: idling is no delay, so it never makes overdue. */
+static int64_t request_cap(const struct share *s, bool idle, bool borrows)
 {
-    return a < b ? a : b;
+    if (borrows)
+        return turn_cost(least_turn(s), s->request);
+    if (!idle)
+        return (int64_t)(CREDIT_NS * 1000);
+    int64_t turn = turn_cost(own_turn(s), s->request), overdue = overdue_above(s);
+    return turn < overdue ? turn : overdue;
 }
 
 /* A lease that waits piles up what it is owed; one that idles keeps one turn, one that has
@@ -72,10 +78,7 @@ static void clamp_balances(struct share *s)
     bool borrows = s->holds && !s->on_promise;
     int64_t most = (int64_t)(CREDIT_NS * 1000);
     int64_t limit_most = idle ? turn_cost(own_turn(s), s->limit) : most;
-    int64_t request_most = idle      ? min_i64(turn_cost(own_turn(s), s->request),
-                                               overdue_above(s)) /* idling is no delay */
-                           : borrows ? turn_cost(least_turn(s), s->request)
-                                     : most;
+    int64_t request_most = request_cap(s, idle, borrows);
 
     if (!share_is_capped(s))
         s->limit_balance = 0;

@@ -9,8 +9,8 @@
 #include "core/macros.h"
 
 /*
- * memory: what the vendor's tool prints as the total, which is not the number in the name
- * .  NVIDIA: "nvidia-smi" totals of these cards as listed publicly in
+ * memory: what the vendor's tool prints as the total, which is not the number in the name.
+ * NVIDIA: "nvidia-smi" totals of these cards as listed publicly in
  * github.com/modal-labs/modal-client pull request 2797 (driver 5xx).  a100-80g's reserve:
  * the difference between that total and the 81,251 MiB that older drivers, which hid the
  * reserved part, printed for the same card; the other NVIDIA reserves are the same 0.8 %,

@@ -55,6 +55,13 @@ const char *live_start(struct live *l, const char *const *more)
     return said;
 }
 
+void live_must_start(struct live *l, const char *const *more)
+{
+    const char *said = live_start(l, more);
+    if (said[0] != '+')
+        fail_msg("the agent did not start: %s", said);
+}
+
 int live_stop(struct live *l, int sig)
 {
     int status = 0;
@@ -169,6 +176,20 @@ bool live_until(struct live *l, const char *url, const char *path, const char *w
         usleep(20000);
     }
     return false;
+}
+
+bool live_lease_is(struct live *l, const char *name, const char *key, const char *value)
+{
+    char url[80];
+    snprintf(url, sizeof url, "/v1/leases/%s", name);
+    return live_until(l, url, key, value);
+}
+
+void live_release(struct live *l, const char *name)
+{
+    char url[80];
+    snprintf(url, sizeof url, "/v1/leases/%s", name);
+    assert_int_equal(live_call(l, "DELETE", url, NULL, NULL), 200);
 }
 
 pid_t live_broker(struct live *l)

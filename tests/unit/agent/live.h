@@ -9,6 +9,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* Options of live_start(), and a request, not yet closed, that only half a card fits. */
+#define TWO_CARDS ((const char *const[]){ "--emulate", "a100-80g:2", NULL })
+#define HALF      "{\"mem\":{\"request\":51539607552},\"compute\":{\"request\":300}"
+
 struct live {
     char dir[64], sock[80];
     pid_t agent;
@@ -18,6 +22,8 @@ void live_init(struct live *l);
 /* Start it and wait until it answers; more arguments, NULL-terminated.  Returns what it
  * said through --ready-fd. */
 const char *live_start(struct live *l, const char *const *more);
+/* The same of one that must: else the test fails with what it said. */
+void live_must_start(struct live *l, const char *const *more);
 /* Signal and reap; returns the exit status, or 128 + signal. */
 int live_stop(struct live *l, int sig);
 /* Down by force, and the directory away. */
@@ -36,6 +42,10 @@ int live_join(pid_t caller);
 const char *live_get(const json_t *j, const char *path);
 /* Ask until `path` of the answer is `want`; false after 10 s. */
 bool live_until(struct live *l, const char *url, const char *path, const char *want);
+/* live_until() of a lease. */
+bool live_lease_is(struct live *l, const char *name, const char *key, const char *value);
+/* Release it, which must be done. */
+void live_release(struct live *l, const char *name);
 pid_t live_broker(struct live *l);
 
 #endif

@@ -80,8 +80,9 @@ struct proto_page {
     uint32_t flags; /* PROTO_LEASE_* */
     uint64_t lease; /* number; shown as "L7" */
     uint64_t epoch;
-    _Atomic uint32_t bell; /* futex, for turns too; the broker adds 1 after any change
-                                    * of a turn or its terms, the front to wake its own thread: atomic adds */
+    /* futex, for turns too: the broker adds 1 after any change of a turn or its terms, the
+     * front to wake its own threads; atomic adds */
+    _Atomic uint32_t bell;
     _Atomic uint32_t limits_epoch; /* broker adds 1 when a limit changed */
     struct proto_slot slot[PROTO_MAX_SLOTS];
 };

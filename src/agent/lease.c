@@ -86,6 +86,9 @@ static void fill_lease(struct agent_lease *al, const struct lease_request *q,
     l->cpu_milli = q->cpu_milli;
     l->host_mem_bytes = q->host_mem_bytes;
     l->created_ms = agent_wall_ms();
+    l->slice_count = q->slice_count;
+    for (uint32_t i = 0; i < l->slice_count; i++)
+        place_slice_ask(q, &l->slice[i]);
     al->q = *q;
     al->by_run = l->command[0] != '\0';
 }

@@ -114,20 +114,27 @@ void place_sum(const struct device *devices, uint32_t count,
     }
 }
 
-void place_slice_fill(const struct device *d, const struct lease_request *q,
-                      struct lease_slice *out)
+void place_slice_ask(const struct lease_request *q, struct lease_slice *out)
 {
     memset(out, 0, sizeof *out);
-    snprintf(out->device, sizeof out->device, "%s", d->id);
-    out->device_index = d->index;
-    out->mem_request_bytes =
-        q->mem_request_bytes ? q->mem_request_bytes : device_lendable_bytes(d);
-    out->mem_limit_bytes = max_u64(q->mem_limit_bytes, out->mem_request_bytes);
+    out->mem_request_bytes = q->mem_request_bytes;
+    out->mem_limit_bytes = max_u64(q->mem_limit_bytes, q->mem_request_bytes);
     out->compute_request_permille =
         q->mode == LEASE_BESTEFFORT ? 0 : q->compute_request_permille;
     out->compute_limit_permille = q->compute_limit_permille;
     out->mem_used_bytes = out->mem_over_bytes = UNKNOWN_U64;
     out->achieved_permille_10s = -1;
+}
+
+void place_slice_fill(const struct device *d, const struct lease_request *q,
+                      struct lease_slice *out)
+{
+    place_slice_ask(q, out);
+    snprintf(out->device, sizeof out->device, "%s", d->id);
+    out->device_index = d->index;
+    if (!q->mem_request_bytes)
+        out->mem_request_bytes = device_lendable_bytes(d);
+    out->mem_limit_bytes = max_u64(q->mem_limit_bytes, out->mem_request_bytes);
 }
 
 static uint64_t limit_room(const struct device *d, const struct place_policy *p)

@@ -65,7 +65,9 @@ bool place_slice_fits(const struct device *d, const struct place_use *use,
                       const struct lease_slice *s, const struct place_policy *policy,
                       const char **cause);
 
-/* Bytes and permille of a slice of `d` that this request asks. */
+/* Bytes and permille of a slice that this request asks, of no device yet. */
+void place_slice_ask(const struct lease_request *q, struct lease_slice *out);
+/* The same of `d`. */
 void place_slice_fill(const struct device *d, const struct lease_request *q,
                       struct lease_slice *out);
 

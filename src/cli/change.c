@@ -81,6 +81,8 @@ static void describe(const struct lease *l, struct buf *out)
         buf_addf(out, " (%s)", l->name);
     for (uint32_t i = 0; i < l->slice_count && i < LEASE_MAX_SLICES; i++) {
         const struct lease_slice *s = &l->slice[i];
+        if (!s->device[0])
+            continue;
         buf_addf(out, "%s %s and %s of %s", i ? "," : ":",
                  units_format_size(s->mem_limit_bytes, mem),
                  units_format_share(s->compute_request_permille, s->compute_limit_permille,
@@ -167,7 +169,7 @@ static void print_released(struct cli *cli, const struct lease *l, bool already)
         fprintf(cli->out, "%s comes back as its programs end\n", text.text);
     else
         fprintf(cli->out, "%s %s\n", text.text,
-                l->slice_count ? "came back" : "waits no longer");
+                l->granted_ms ? "came back" : "waits no longer");
 }
 
 static int release_one(struct cli *cli, const char *id, json_t *released)

@@ -131,7 +131,7 @@ static void add_lease_row(struct table *t, const struct lease *l,
     if (s) {
         uint64_t held = l->state == LEASE_RELEASED ? UNKNOWN_U64 : s->mem_used_bytes;
         table_add(t, STYLE_PLAIN, "%s / %s", format_bytes(held, used),
-                  format_bytes(s->mem_limit_bytes, limit));
+                  s->mem_limit_bytes ? format_bytes(s->mem_limit_bytes, limit) : "all");
         table_add(t, STYLE_PLAIN, "%s",
                   units_format_share(s->compute_request_permille, s->compute_limit_permille,
                                      text));
@@ -142,7 +142,7 @@ static void add_lease_row(struct table *t, const struct lease *l,
         for (int i = 0; i < 3; i++)
             table_add(t, STYLE_PLAIN, "%s", "-");
     }
-    table_add(t, STYLE_PLAIN, "%s", format_grades(&l->grades, text));
+    table_add(t, STYLE_PLAIN, "%s", l->granted_ms ? format_grades(&l->grades, text) : "-");
 }
 
 static void print_waiting(struct cli *cli, const struct lease *leases, size_t count)

@@ -73,8 +73,8 @@ static json_t *mem_to_json(const struct lease_slice *s)
 {
     bool ok = true;
     json_t *j = json_object();
-    json_put(j, "request", json_u64(s->mem_request_bytes), &ok);
-    json_put(j, "limit", json_u64(s->mem_limit_bytes), &ok);
+    json_put(j, "request", form_nonzero(s->mem_request_bytes), &ok);
+    json_put(j, "limit", form_nonzero(s->mem_limit_bytes), &ok);
     json_put(j, "used", json_u64(s->mem_used_bytes), &ok);
     json_put(j, "over", json_u64(s->mem_over_bytes), &ok);
     return form_done(j, ok);

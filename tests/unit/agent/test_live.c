@@ -130,11 +130,17 @@ static void waiting(void **state)
         ask("{\"mem\":{\"request\":107374182400},\"wait_ms\":\"forever\"}", NULL) == 409);
 
     pid_t old = live_call_async(&l, 0, "POST", "/v1/leases",
-                                "{\"name\":\"old\",\"wait_ms\":20000}");
+                                "{\"name\":\"old\",\"mem\":{\"request\":1073741824},"
+                                "\"compute\":{\"request\":300},\"wait_ms\":20000}");
     ROW("it is shown as pending", live_until(&l, "/v1/leases/old", "state", "pending"));
+    ROW("with the memory that it asks",
+        live_lease_is(&l, "old", "slices.0.mem.limit", "1073741824"));
+    ROW("and the share", live_lease_is(&l, "old", "compute.request", "300"));
     pid_t keen = live_call_async(&l, 0, "POST", "/v1/leases",
                                  "{\"name\":\"keen\",\"priority\":90,\"wait_ms\":20000}");
     ROW("another", live_until(&l, "/v1/leases/keen", "state", "pending"));
+    ROW("a whole device is no figure yet",
+        live_lease_is(&l, "keen", "slices.0.mem.request", "null"));
     pid_t gone = live_call_async(&l, 0, "POST", "/v1/leases",
                                  "{\"name\":\"gone\",\"priority\":99,\"wait_ms\":20000}");
     ROW("and one more", live_until(&l, "/v1/leases/gone", "state", "pending"));

@@ -106,6 +106,8 @@ status 6 submit --dry-run --mem 100GiB --compute 100 -- sleep 60
 status 0 jobs
 said "waits *pending"
 said "waits: not enough"
+status 0 ps
+said "waits .* pending .* - / 1.00 GiB  *100%  *-  *-$"
 is "ended ones are not listed" 0 "$(grep -c ' ends ' "$out/said")"
 "$bin/sluice" -q submit --wait=100ms --mem 1GiB --compute 100 --name vain -- sleep 60 >"$out/said"
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do

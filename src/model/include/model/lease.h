@@ -54,9 +54,9 @@ struct lease_request {
 };
 
 struct lease_slice {
-    char device[DEVICE_ID_SIZE];
+    char device[DEVICE_ID_SIZE]; /* empty: it waits for one */
     uint32_t device_index;
-    uint64_t mem_request_bytes, mem_limit_bytes;
+    uint64_t mem_request_bytes, mem_limit_bytes; /* 0 while it waits for a whole device */
     uint32_t compute_request_permille, compute_limit_permille;
 
     /* observed; UNKNOWN_U64 / -1 while nobody knows */

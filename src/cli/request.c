@@ -200,31 +200,50 @@ int request_lease(struct cli *cli, const struct lease_request *q, json_t *comman
     return post_lease(cli, q, command, false, answer, problem, err);
 }
 
-/* What a plan says beside the lease it would become; its form is the agent's. */
+/* A member of a plan as people read it; "" for what is not for them. */
+static void format_member(const char *key, const json_t *value, struct buf *out)
+{
+    char text[32];
+    const json_t *request = json_object_get(value, "request");
+    if (json_is_string(value))
+        buf_add(out, json_string_value(value));
+    else if (json_is_boolean(value))
+        buf_add(out, json_is_true(value) ? "yes" : "no");
+    else if (!strcmp(key, "mem"))
+        buf_add(out, units_format_size((uint64_t)json_integer_value(request), text));
+    else if (!strcmp(key, "compute"))
+        buf_add(out,
+                units_format_share(
+                    (uint32_t)json_integer_value(request),
+                    (uint32_t)json_integer_value(json_object_get(value, "limit")), text));
+}
+
+/* A slice's member, of each of several slices where they differ. */
+static void format_slices(const char *key, const json_t *slices, struct buf *out)
+{
+    const json_t *first = json_object_get(json_array_get(slices, 0), key);
+    bool alike = true;
+    for (size_t i = 1; i < json_array_size(slices); i++)
+        alike &= json_equal(first, json_object_get(json_array_get(slices, i), key));
+    for (size_t i = 0; i < (alike ? 1 : json_array_size(slices)); i++) {
+        buf_add(out, i ? ", " : "");
+        format_member(key, json_object_get(json_array_get(slices, i), key), out);
+    }
+}
+
 static void print_plan(struct cli *cli, const json_t *plan)
 {
-    const json_t *lease = json_object_get(plan, "lease");
+    const json_t *slices = json_object_get(plan, "slices");
     const char *key;
     json_t *value;
-    if (json_is_object(lease))
-        print_plan(cli, lease);
     json_object_foreach((json_t *)plan, key, value) {
-        char size[32];
-        if (json_is_string(value) && json_string_value(value)[0])
-            fprintf(cli->out, "%-12s %s\n", key, json_string_value(value));
-        else if (json_is_boolean(value))
-            fprintf(cli->out, "%-12s %s\n", key, json_is_true(value) ? "yes" : "no");
-        else if (!strcmp(key, "mem") && json_is_object(value))
-            fprintf(
-                cli->out, "%-12s %s\n", key,
-                units_format_size(
-                    (uint64_t)json_integer_value(json_object_get(value, "request")), size));
-        else if (!strcmp(key, "compute") && json_is_object(value))
-            fprintf(cli->out, "%-12s %s\n", key,
-                    units_format_share(
-                        (uint32_t)json_integer_value(json_object_get(value, "request")),
-                        (uint32_t)json_integer_value(json_object_get(value, "limit")),
-                        size));
+        AUTO_BUF struct buf text = { 0 };
+        if (json_object_get(json_array_get(slices, 0), key))
+            format_slices(key, slices, &text);
+        else
+            format_member(key, value, &text);
+        if (text.text && text.text[0])
+            fprintf(cli->out, "%-12s %s\n", key, text.text);
     }
 }
 

@@ -68,6 +68,9 @@ said "--wait waits until there is room"
 status 125 run --device h100 -- true
 said "emu-a100-80g-1  NVIDIA"
 status 0 run --device a100 --dry-run --mem 1GiB --compute 10 -- true
+status 0 run --devices 2 --dry-run --mem 1GiB --compute 10 -- true
+said "^device  *emu-a100-80g-[01], emu-a100-80g-[01]$"
+said "^mem  *1GiB$"
 status 125 run --compute 70..30 -- true
 
 status 0 resize one --compute 60 --mem 50GiB

@@ -164,6 +164,9 @@ const struct cli_exit cli_exits[] = {
     { 5, "a quota is used up" },
     { 6, "no capacity" },
     { 7, "a time limit passed" },
+    { 125, "run: a failure of Sluice, any of the above" },
+    { 126, "run, submit: the program cannot be executed" },
+    { 127, "run, submit: there is no such program" },
     { 0, NULL },
 };
 
@@ -171,6 +174,10 @@ static const char run_exits[] =
     "The program's own status; 128+N if signal N ended it; 126 if it cannot be executed, 127 if"
     " it does not exist; 125 for every failure of Sluice, usage and no room included (the reason"
     " is on stderr).";
+
+static const char submit_exits[] =
+    "126 if the program cannot be executed, 127 if it does not exist, as for run: both are looked"
+    " up when it is handed over. Else as sluice help lists them.";
 
 const struct cli_command cli_commands[] = {
     { .name = "run",
@@ -204,6 +211,7 @@ const struct cli_command cli_commands[] = {
       .options = submit_options,
       .more_options = cli_lease_options,
       .examples = submit_examples,
+      .exits = submit_exits,
       .operands = "programs",
       .min_operands = 1,
       .max_operands = -1,

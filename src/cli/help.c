@@ -93,7 +93,7 @@ void cli_print_overview(FILE *out)
     print_options(out, "every command", cli_global_options);
     fputs("\nexit status:\n", out);
     for (const struct cli_exit *e = cli_exits; e->what; e++)
-        fprintf(out, "  %d  %s\n", e->status, e->what);
+        fprintf(out, "  %-5d%s\n", e->status, e->what);
     fputs("\nStart with: sluice devices\n"
           "            sluice run --mem 512MiB --compute 30 -- PROGRAM\n",
           out);

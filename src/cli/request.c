@@ -11,6 +11,8 @@
 #include "fetch.h"
 #include "model/units.h"
 #include "os/proc.h"
+#include "os/program.h"
+#include "table.h"
 
 #define ANSWER_MS 60000
 
@@ -133,6 +135,17 @@ json_t *request_command(char *const *argv)
         if ((unsigned char)*p >= 0x80)
             *p = '?';
     return json_string(text.text);
+}
+
+int request_refuse_program(struct cli *cli, const char *name)
+{
+    char why[400];
+    int status = program_check(name, why, sizeof why);
+    if (!status)
+        return 0;
+    text_tame(why, "");
+    fprintf(cli->err, "%s: %s\n", cli->program, why);
+    return status;
 }
 
 void request_warn(struct cli *cli, const struct lease *l)

@@ -16,6 +16,10 @@ int request_from_args(const struct cli_args *args, struct lease_request *out,
  * that are not UTF-8 replaced.  NULL when out of memory. */
 json_t *request_command(char *const *argv);
 
+/* 0, or 126 or 127 with what a shell would say of such a program, said: before anything is
+ * asked for it.  What happens to the file later is the shim's to tell. */
+int request_refuse_program(struct cli *cli, const char *name);
+
 /* "L7 on pocl-…: memory 512MiB, compute 30%, mode hard, grade memory=front
  * time=front", to stderr unless quiet. */
 void request_echo(struct cli *cli, const struct lease *l);

@@ -112,8 +112,12 @@ int cmd_run(struct cli *cli, const struct cli_args *args)
     struct sl_err err = { 0 };
 
     run_remember(&in);
-    if (request_from_args(args, &q, &err) < 0 || cli_connect(cli, true, &err) < 0 ||
-        request_refuse_nested(cli, &err) < 0)
+    if (request_from_args(args, &q, &err) < 0)
+        return cli_fail(cli, &err);
+    int refused = request_refuse_program(cli, args->operand[0]);
+    if (refused)
+        return refused;
+    if (cli_connect(cli, true, &err) < 0 || request_refuse_nested(cli, &err) < 0)
         return cli_fail(cli, &err);
     if (cli_has(args, "dry-run"))
         return request_dry_run(cli, &q, command);

@@ -60,7 +60,12 @@ int cmd_submit(struct cli *cli, const struct cli_args *args)
     struct lease_request q;
     struct sl_err err = { 0 };
 
-    if (request_from_args(args, &q, &err) < 0 || cli_connect(cli, true, &err) < 0)
+    if (request_from_args(args, &q, &err) < 0)
+        return cli_fail(cli, &err);
+    int refused = request_refuse_program(cli, args->operand[0]);
+    if (refused)
+        return refused;
+    if (cli_connect(cli, true, &err) < 0)
         return cli_fail(cli, &err);
     /* A job waits for room by nature. */
     if (!cli_has(args, "wait"))

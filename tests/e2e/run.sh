@@ -80,9 +80,12 @@ if [ "$placing" = mount ]; then
 else
     skip "a submitted job with an empty environment" "needs root and mount namespaces"
 fi
-sluice submit --name s3 --mem 64MiB --compute 5 -- /no/such/program >/dev/null
+fails "a submitted program that does not exist is 127" 127 sluice submit --mem 64MiB --compute 5 -- /no/such/program
+printf '#!/no/such/interpreter\n' >"$scratch/lost"
+chmod +x "$scratch/lost"
+sluice submit --name s3 --mem 64MiB --compute 5 -- "$scratch/lost" >/dev/null
 eventually "the log of a job that could not start says why" \
-    'sluice logs s3 | grep "there is no such program"'
+    'sluice logs s3 | grep "its first line names /no/such/interpreter"'
 touch "$scratch/hold"
 sluice run -q --name k --mem 64MiB --compute 5 -- \
     sh -c "echo >$scratch/runs; while [ -e $scratch/hold ]; do sleep 0.1; done; echo >$scratch/end" &

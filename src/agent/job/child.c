@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "os/library.h"
+#include "os/program.h"
 #include "sandbox.h"
 
 extern char **environ;
@@ -40,88 +41,21 @@ static void give_up_sys(const struct child_plan *plan, const char *what)
     give_up(plan, 125, why);
 }
 
-/* The interpreter that the first line of a script names; empty if it names none. */
-static void read_interpreter(const char *path, char *out, size_t size)
+static int execute(const char *path, void *ctx)
 {
-    char head[256] = "";
-    out[0] = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    ssize_t n = read(fd, head, sizeof head - 1);
-    close(fd);
-    if (n < 3 || head[0] != '#' || head[1] != '!')
-        return;
-    head[n] = 0;
-    const char *from = head + 2 + strspn(head + 2, " \t");
-    snprintf(out, size, "%.*s", (int)strcspn(from, " \t\n"), from);
+    const struct child_plan *plan = ctx;
+    execve(path, plan->argv, environ);
+    return errno;
 }
 
-int child_explain(const char *path, int sys, char *why, size_t size)
-{
-    struct stat st;
-    bool exists = stat(path, &st) == 0;
-    char interpreter[256];
-    if (sys == ENOENT && !exists) {
-        snprintf(why, size, "%s: there is no such program", path);
-        return 127;
-    }
-    if (sys == ENOENT) {
-        read_interpreter(path, interpreter, sizeof interpreter);
-        if (interpreter[0])
-            snprintf(why, size, "%s: its first line names %s, which does not exist", path,
-                     interpreter);
-        else
-            snprintf(why, size, "%s: the loader that it needs does not exist here", path);
-    } else if (sys == ENOEXEC) {
-        snprintf(
-            why, size,
-            "%s: not something that the kernel can execute; a script needs a first line"
-            " such as #!/bin/sh",
-            path);
-    } else if (exists && S_ISDIR(st.st_mode)) {
-        snprintf(why, size, "%s: is a directory", path);
-    } else if (sys == EACCES && exists && !(st.st_mode & 0111)) {
-        snprintf(why, size, "%s: is not executable; try: chmod +x %s", path, path);
-    } else {
-        snprintf(why, size, "%s: %s", path, strerror(sys));
-    }
-    return 126;
-}
-
-/* As execvpe(), but a file that the kernel refuses is not handed to /bin/sh, and
- * the failure of the file that was meant is the one that is told. */
 static void exec_program(const struct child_plan *plan, char **env)
     __attribute__((noreturn));
 static void exec_program(const struct child_plan *plan, char **env)
 {
-    char why[400], path[4096], meant[4096] = "";
-    const char *name = plan->argv[0];
-    int sys = ENOENT;
+    char why[400];
     environ = env;
-    if (strchr(name, '/') || !name[0]) {
-        execve(name, plan->argv, env);
-        give_up(plan, child_explain(name, errno, why, sizeof why), why);
-    }
-    const char *dirs = getenv("PATH");
-    for (const char *d = dirs ? dirs : "/bin:/usr/bin";; d++) {
-        size_t len = strcspn(d, ":");
-        snprintf(path, sizeof path, "%.*s%s%s", (int)len, d, len ? "/" : "", name);
-        execve(path, plan->argv, env);
-        if (errno != ENOENT && errno != ENOTDIR) {
-            sys = errno;
-            snprintf(meant, sizeof meant, "%s", path);
-            if (sys != EACCES)
-                break;
-        } else if (access(path, F_OK) == 0) {
-            snprintf(meant, sizeof meant, "%s", path);
-            break;
-        }
-        d += len;
-        if (!*d)
-            break;
-    }
-    give_up(plan, child_explain(meant[0] ? meant : name, sys, why, sizeof why), why);
+    int status = program_search(plan->argv[0], execute, (void *)plan, why, sizeof why);
+    give_up(plan, status, why);
 }
 
 /* For jobs that the agent starts: who the caller is, before anything is opened in

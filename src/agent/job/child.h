@@ -36,7 +36,4 @@ struct child_plan {
 /* Does not return. */
 void child_run(const struct child_plan *plan) __attribute__((noreturn));
 
-/* 126 or 127 with a message for an execve() of `path` that failed with `sys`. */
-int child_explain(const char *path, int sys, char *why, size_t size);
-
 #endif

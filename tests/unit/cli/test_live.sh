@@ -73,6 +73,19 @@ said "^device  *emu-a100-80g-[01], emu-a100-80g-[01]$"
 said "^mem  *1GiB$"
 status 125 run --compute 70..30 -- true
 
+# nothing is lent for what cannot run
+status 127 run --mem 1MiB --compute 1 --name lent -- /no/such/program
+said "^sluice: /no/such/program: there is no such program"
+path=$PATH
+PATH=$out:$path
+status 126 run --dry-run -- said
+said "/said: is not executable; try: chmod +x"
+PATH=$path
+status 126 submit -- "$out"
+said "is a directory"
+status 0 ps -a
+is "no lease was granted for it" 0 "$(grep -c ' lent ' "$out/said")"
+
 status 0 resize one --compute 60 --mem 50GiB
 said "50GiB and 60% of emu-a100-80g-.*acknowledged"
 status 6 resize one --mem 100GiB
@@ -93,7 +106,9 @@ end "exited 3" -- sh -c 'exit 3'
 end "exited 137" -- sh -c 'exit 137'
 end "killed by SIGKILL" -- sh -c 'kill -9 $$'
 end "out of time" --time 100ms -- sleep 60
-end "exited 127" -- /no/such/program
+printf '#!/no/such/interpreter\n' >"$out/lost"
+chmod +x "$out/lost"
+end "exited 126" -- "$out/lost"
 status 1 logs ends
 said "its output went to its caller"
 "$bin/sluice" -q submit --mem 1MiB --compute 1 --name ends -- sleep 60 >"$out/said"

@@ -196,7 +196,12 @@ static void lease_is_given_back_if_nothing_starts(void **state)
 {
     /* The shim cannot be anchored: the agent that granted is gone a moment later. */
     assert_int_equal(shell_status("$SLUICE run -q nope 2>/dev/null"), 127);
-    assert_true(fake_saw(&agent, "/exit {\"exit_status\":127}"));
+    assert_false(fake_saw(&agent, "POST /v1/leases"));
+    /* what only the kernel finds out */
+    assert_int_equal(shell_status("printf '#!/no/such\\n' >$DIR/lost; chmod +x $DIR/lost;"
+                                  "$SLUICE run -q $DIR/lost 2>/dev/null"),
+                     126);
+    assert_true(fake_saw(&agent, "/exit {\"exit_status\":126}"));
 }
 
 static void a_killed_run_leaves_its_job_alone(void **state)

@@ -192,7 +192,9 @@ const struct cli_command cli_commands[] = {
           "status"
           " are as without Sluice.\n\n"
           "With no agent running, one is started in the background; it ends by itself 60"
-          " seconds after its last lease.",
+          " seconds after its last lease.\n\n"
+          "Standard output is the program's: -o json goes only with --detach, which prints"
+          " the lease, and --dry-run, which prints the plan.",
       .options = run_options,
       .more_options = cli_lease_options,
       .examples = run_examples,

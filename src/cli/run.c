@@ -99,6 +99,17 @@ static int run_in_lease(struct cli *cli, const struct run_plan *plan, json_t *an
     return end.status;
 }
 
+/* Whose standard output is it? */
+static int check_output(const struct cli *cli, const struct cli_args *args,
+                        struct sl_err *err)
+{
+    if (cli->format != CLI_JSON || cli_has(args, "detach") || cli_has(args, "dry-run"))
+        return 0;
+    return sl_fail(err, SL_INVALID,
+                   "-o json goes with --detach or --dry-run: otherwise the output is the "
+                   "program's; sluice ps -o json has the lease");
+}
+
 int cmd_run(struct cli *cli, const struct cli_args *args)
 {
     static struct run_inherited in;
@@ -112,7 +123,7 @@ int cmd_run(struct cli *cli, const struct cli_args *args)
     struct sl_err err = { 0 };
 
     run_remember(&in);
-    if (request_from_args(args, &q, &err) < 0)
+    if (request_from_args(args, &q, &err) < 0 || check_output(cli, args, &err) < 0)
         return cli_fail(cli, &err);
     int refused = request_refuse_program(cli, args->operand[0]);
     if (refused)

@@ -49,6 +49,7 @@ static const struct {
     { "unknown-command", NULL, 80, true, "devcies" },
     { "unknown-option", NULL, 80, true, "ps --al" },
     { "run-usage-is-125", NULL, 80, true, "run --compute 101 x" },
+    { "run-json-is-refused", NULL, 80, true, "run -o json -- true" },
     { "run-no-such-program", NULL, 80, true, "run -- /no/such/program" },
     { "run-dry-no-such-program", NULL, 80, true, "run --dry-run -- /no/such/program" },
     { "submit-directory", NULL, 80, true, "submit -- /" },

@@ -217,7 +217,11 @@ static void measure_free(const struct device *devices, const struct place_use *u
     v->largest_free_device = -1;
     for (uint32_t i = 0; i < count; i++) {
         const struct device *d = &devices[i];
-        if (!named[i] || d->state != DEVICE_OK || tenancy_forbids(d, &use[i], uid))
+        if (!named[i] || d->state != DEVICE_OK)
+            continue;
+        v->largest_lendable_bytes =
+            max_u64(v->largest_lendable_bytes, device_lendable_bytes(d));
+        if (tenancy_forbids(d, &use[i], uid))
             continue;
         uint64_t bytes = sub_sat_u64(device_lendable_bytes(d), use[i].mem_request_bytes);
         uint32_t permille = (uint32_t)sub_sat_u64(1000, use[i].permille);
@@ -257,6 +261,29 @@ static bool may_come_back(const struct device *devices, uint32_t count, const bo
     return false;
 }
 
+/* What was asked, and what there is: when empty, where that is too little, and now. */
+static void explain_room(const struct lease_request *q, enum obstacle o,
+                         const char *sentence, struct place_verdict *v)
+{
+    char want[80] = "a whole device", lendable[64] = "", request[32], size[32], total[32];
+    if (q->mem_request_bytes)
+        snprintf(want, sizeof want, "%s",
+                 units_format_size_human(q->mem_request_bytes, request));
+    if (q->mem_request_bytes && q->mem_limit_bytes > q->mem_request_bytes)
+        snprintf(want, sizeof want, "%s..%s", request,
+                 units_format_size_human(q->mem_limit_bytes, size));
+    if (o == TOO_SMALL)
+        snprintf(lendable, sizeof lendable, "the largest can lend %s; ",
+                 units_format_size_human(v->largest_lendable_bytes, size));
+    snprintf(v->why, sizeof v->why,
+             "%s: asked %u x %s and %.1f %%; %son one device at most %s and %.1f %% are "
+             "free, in all %s",
+             sentence, q->slice_count, want, q->compute_request_permille / 10.0, lendable,
+             units_format_size_human(v->largest_free_bytes, size),
+             v->largest_free_permille / 10.0,
+             units_format_size_human(v->total_free_bytes, total));
+}
+
 static void refuse(const struct device *devices, const struct place_use *use,
                    uint32_t count, const struct lease_request *q, uint32_t uid,
                    const bool *named, const enum obstacle *found, struct place_verdict *v)
@@ -282,7 +309,6 @@ static void refuse(const struct device *devices, const struct place_use *use,
             v->cause = "devices";
     }
 
-    char want[32], largest[32], total[32];
     if (mildest == NOT_OK) {
         v->never = !may_come_back(devices, count, named);
         explain_state(devices, count, named, v);
@@ -292,18 +318,10 @@ static void refuse(const struct device *devices, const struct place_use *use,
         snprintf(v->why, sizeof v->why, "no device is called \"%s\"", q->device);
         return;
     }
-    snprintf(v->why, sizeof v->why,
-             "%s: asked %u x %s and %.1f %%; on one device at most %s and %.1f %% are "
-             "free, in all %s",
-             v->never && possible > 0 ? "this machine has too few devices for that"
-                                      : obstacles[mildest].sentence,
-             q->slice_count,
-             q->mem_request_bytes ? units_format_size_human(q->mem_request_bytes, want)
-                                  : "a whole device",
-             q->compute_request_permille / 10.0,
-             units_format_size_human(v->largest_free_bytes, largest),
-             v->largest_free_permille / 10.0,
-             units_format_size_human(v->total_free_bytes, total));
+    explain_room(q, mildest,
+                 v->never && possible > 0 ? "this machine has too few devices for that"
+                                          : obstacles[mildest].sentence,
+                 v);
 }
 
 void place_find(const struct device *devices, const struct place_use *use, uint32_t count,
@@ -413,11 +431,12 @@ static json_t *alternatives(const struct place_verdict *v, const struct device *
 json_t *place_explain(const struct place_verdict *v, const struct device *devices,
                       uint32_t count, const struct lease_request *q)
 {
-    json_t *free_now = json_pack("{s:I, s:I, s:i, s:I}", "largest_bytes",
-                                 (json_int_t)v->largest_free_bytes, "total_bytes",
-                                 (json_int_t)v->total_free_bytes, "largest_permille",
-                                 (int)v->largest_free_permille, "largest_slice_bytes",
-                                 (json_int_t)v->largest_slice_bytes);
+    json_t *free_now = json_pack(
+        "{s:I, s:I, s:i, s:I, s:I}", "largest_bytes", (json_int_t)v->largest_free_bytes,
+        "total_bytes", (json_int_t)v->total_free_bytes, "largest_permille",
+        (int)v->largest_free_permille, "largest_slice_bytes",
+        (json_int_t)v->largest_slice_bytes, "largest_lendable_bytes",
+        (json_int_t)v->largest_lendable_bytes);
     if (v->largest_free_device >= 0)
         json_object_set_new(free_now, "device",
                             json_string(devices[v->largest_free_device].id));

@@ -40,9 +40,10 @@ struct place_verdict {
     char why[200];     /* a sentence */
     /* lendable now, of the devices that the request names */
     uint64_t largest_free_bytes, total_free_bytes;
-    uint32_t largest_free_permille; /* on the device with the most time left */
-    int32_t largest_free_device;    /* position, -1: none */
-    uint64_t largest_slice_bytes;   /* a slice that would fit now with this compute */
+    uint32_t largest_free_permille;  /* on the device with the most time left */
+    int32_t largest_free_device;     /* position, -1: none */
+    uint64_t largest_slice_bytes;    /* a slice that would fit now with this compute */
+    uint64_t largest_lendable_bytes; /* on one device when it is empty */
 };
 
 /* Which devices `name` means: an id, else an index, else a model, else a part of an id or

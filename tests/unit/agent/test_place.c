@@ -217,6 +217,18 @@ static void fact_3_a_pool_is_no_address_space(void **state)
         strstr(v.why, "79.3 GiB") && strstr(v.why, "635 GiB"));
     free(text);
     json_decref(j);
+
+    struct lease_request small = ask(1, 2 * GIB, 100);
+    scene_init(&s, "a100-80g");
+    put(&s, &small, 0);
+    v = find(&s, &q, 0);
+    ROW("beside others, what it can lend when empty is told apart from what is free",
+        strstr(v.why, "the largest can lend 79.3 GiB; ") &&
+            strstr(v.why, "at most 77.3 GiB"));
+    q = ask(1, GIB, 100);
+    q.mem_limit_bytes = 100 * GIB;
+    ROW("a limit that never fits is what was asked",
+        strstr(find(&s, &q, 0).why, "asked 1 x 1.00 GiB..100 GiB"));
 }
 
 static void failure_8_the_24th_waits(void **state)

@@ -142,7 +142,9 @@ static void add_lease_row(struct table *t, const struct lease *l,
         for (int i = 0; i < 3; i++)
             table_add(t, STYLE_PLAIN, "%s", "-");
     }
-    table_add(t, STYLE_PLAIN, "%s", l->granted_ms ? format_grades(&l->grades, text) : "-");
+    table_add(t, l->emulated ? STYLE_WARN : STYLE_PLAIN, "%s%s",
+              l->granted_ms ? format_grades(&l->grades, text) : "-",
+              l->emulated ? ", EMULATED" : "");
 }
 
 static void print_waiting(struct cli *cli, const struct lease *leases, size_t count)

@@ -23,10 +23,7 @@ static void fill_common(struct device *d)
     snprintf(d->memory_source, sizeof d->memory_source, "recorded");
     d->emulated = true;
     d->state = DEVICE_OK;
-    d->numa_node = -1;
-    d->grades = (struct grades){ .memory = GRADE_FRONT,
-                                 .time = GRADE_FRONT,
-                                 .visibility = GRADE_FRONT };
+    d->numa_node = -1; /* and every grade is none: no program meets a front here */
 }
 
 static void fill_from_model(struct device *d, const struct emulated_model *m)

@@ -44,6 +44,9 @@ static void specifications(void **state)
             ROW_STR(rows[i].label, d[count - 1].id, rows[i].last);
             ROW("it is labelled",
                 d[count - 1].emulated && !strcmp(d[0].backend, "emulated"));
+            ROW("and holds nothing", d[0].grades.memory == GRADE_NONE &&
+                                         d[0].grades.time == GRADE_NONE &&
+                                         d[0].grades.visibility == GRADE_NONE);
         } else if (rc == 0 || !strstr(err.msg, rows[i].say)) {
             fail_msg("row \"%s\": \"%s\"", rows[i].label, err.msg);
         }

@@ -107,6 +107,7 @@ void gate_queue_finish(struct gate_queue *q)
         futex_wait(&g->done, done, NS_PER_MS);
         pthread_mutex_lock(&g->lock);
     }
+    gate_count_rest(g, q);
     unlink_queue(g, q, &after);
     pthread_mutex_unlock(&g->lock);
     gate_after(g, &after);
@@ -129,17 +130,8 @@ static enum joined join(struct gate *g, struct gate_queue *q, const struct gate_
         gate_mark_queue(g, q); /* the broker passed over us; it waits for the end */
         return JOIN_GONE;
     }
-    uint64_t word = atomic_load(&q->word);
-    uint64_t left = (uint64_t)((int64_t)word >> GATE_WORD_NS_SHIFT);
-    while (!c->never_sensed && c->cost_ns < left) {
-        uint64_t spent = word - (c->cost_ns << GATE_WORD_NS_SHIFT) +
-                         ((uint64_t)c->kind << GATE_WORD_COPY_SHIFT) + 1;
-        if (atomic_compare_exchange_strong(&q->word, &word, spent)) {
-            gate_note_part(q, c->entry);
-            return JOIN_UNSENSED;
-        }
-        left = (uint64_t)((int64_t)word >> GATE_WORD_NS_SHIFT);
-    }
+    if (gate_try_enter(q, c->entry, c->kind, gate_owns(q)))
+        return JOIN_UNSENSED;
     uint64_t now = clock_now_ns();
     if (!nowait && gate_is_bounded(b->slot) &&
         (c->cost_ns == 0 ||

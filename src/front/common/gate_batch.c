@@ -115,6 +115,24 @@ static void count_commands(struct gate *g, const struct gate_batch *b, uint32_t 
     add(&s->copies, b->copies);
 }
 
+/* What the owner spent since the last batch was closed; counted from here on. */
+static uint64_t take_spent(struct gate_queue *q)
+{
+    uint64_t spent = gate_spent(q);
+    uint64_t counted = atomic_load_explicit(&q->counted, relaxed) + spent;
+    atomic_store_explicit(&q->counted, counted, memory_order_release);
+    q->entered += WORD_COUNT(spent);
+    return spent;
+}
+
+void gate_count_rest(struct gate *g, struct gate_queue *q)
+{
+    uint64_t spent = take_spent(q);
+    struct gate_batch rest = { .commands = WORD_COUNT(spent),
+                               .copies = WORD_COPIES(spent) };
+    count_commands(g, &rest, 0);
+}
+
 struct gate_batch *gate_open_batch(struct gate *g, struct gate_queue *q,
                                    const struct gate_go *go, const struct gate_command *c,
                                    bool sensed)
@@ -165,10 +183,12 @@ struct gate_batch *gate_close_batch(struct gate *g, struct gate_queue *q,
 {
     struct gate_batch *b = gate_batch_of(q);
     uint64_t word = atomic_exchange(&q->word, 0);
-    uint64_t spent = sub_sat_u64(b->flight_ns, (uint64_t)WORD_LEFT(word));
-    b->commands = WORD_COUNT(word);
-    b->copies = WORD_COPIES(word);
-    q->entered += b->commands;
+    uint64_t owners = take_spent(q);
+    uint64_t spent = sub_sat_u64(b->flight_ns, (uint64_t)WORD_LEFT(word)) +
+                     (owners >> GATE_SPENT_NS_SHIFT);
+    b->commands = WORD_COUNT(word) + WORD_COUNT(owners);
+    b->copies = WORD_COPIES(word) + WORD_COPIES(owners);
+    q->entered += WORD_COUNT(word);
     for (uint32_t i = 0; i < GATE_PARTS; i++)
         b->part[i] = atomic_load_explicit(&q->part[i], relaxed);
     if (closer) {
@@ -267,7 +287,8 @@ void gate_learn(struct gate *g, struct gate_batch *b, uint64_t now)
 
 bool gate_queue_busy(const struct gate_queue *q)
 {
-    uint64_t entered = q->entered + WORD_COUNT(atomic_load(&q->word));
+    uint64_t entered =
+        q->entered + WORD_COUNT(atomic_load(&q->word)) + WORD_COUNT(gate_spent(q));
     uint64_t left = atomic_load_explicit(&q->left_owner, memory_order_acquire) +
                     atomic_load_explicit(&q->left_other, memory_order_acquire);
     return entered != left;

@@ -101,6 +101,8 @@ struct gate_batch *gate_batch_of(struct gate_queue *q);
 /* Detach it from the queue.  `closer`, which may be NULL, is its last command. */
 struct gate_batch *gate_close_batch(struct gate *g, struct gate_queue *q,
                                     const struct gate_command *closer, uint64_t now_ns);
+/* The queue ends: count what its owner spent as its last batch was closed by another. */
+void gate_count_rest(struct gate *g, struct gate_queue *q);
 /* Its sensed completion: what does it say about costs? */
 void gate_learn(struct gate *g, struct gate_batch *b, uint64_t now_ns);
 /* It is closed, but nothing will report its completion: a job for the thread. */

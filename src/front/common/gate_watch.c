@@ -23,11 +23,11 @@ static bool mark_stale(struct gate *g, uint64_t now, bool look)
 {
     uint64_t deadline = atomic_load(&atomic_load_explicit(&g->slot, relaxed)->deadline_ns);
     for (struct gate_queue *q = g->queues; q; q = q->next) {
-        uint64_t word = atomic_load(&q->word);
-        if (!word)
+        uint64_t ticket = gate_ticket(q);
+        if (!ticket)
             continue;
         bool past = now >= deadline;
-        bool still = look && word == q->seen_word;
+        bool still = look && ticket == q->seen_ticket;
         if ((past || still) &&
             (!gate_queue_busy(q) || (past && now - deadline > BUSY_NS))) {
             gate_mark_queue(g, q);
@@ -37,14 +37,14 @@ static bool mark_stale(struct gate *g, uint64_t now, bool look)
     return false;
 }
 
-/* Remember the words; true when one of them moved since the last look. */
-static bool note_words(struct gate *g)
+/* Remember the tickets; true when one of them moved since the last look. */
+static bool note_tickets(struct gate *g)
 {
     bool moved = false;
     for (struct gate_queue *q = g->queues; q; q = q->next) {
-        uint64_t word = atomic_load(&q->word);
-        moved |= word != q->seen_word;
-        q->seen_word = word;
+        uint64_t ticket = gate_ticket(q);
+        moved |= ticket != q->seen_ticket;
+        q->seen_ticket = ticket;
     }
     return moved;
 }
@@ -68,7 +68,7 @@ static uint64_t look_at_gate(struct gate *g, uint64_t now)
         ;
     if (look) {
         g->looked_ns = now;
-        if (note_words(g) && hurry)
+        if (note_tickets(g) && hurry)
             g->look_every_ns = min_u64(2 * g->look_every_ns, LOOK_MAX_NS);
     }
     uint64_t next = g->looked_ns + g->look_every_ns;

@@ -100,7 +100,7 @@ cl_int ocl_clEnqueueNDRangeKernel(cl_command_queue command_queue, cl_kernel kern
     uintptr_t key = launch_key(kernel, work_dim, local_work_size);
     const struct ocl_launch *l = launch_place(q, key, global_work_size[0]);
     if (work_dim > 3 || !launch_is(l, key, work_dim, global_work_size, local_work_size) ||
-        !gate_try_enter(&q->gate, l->entry, GATE_KERNEL))
+        !gate_try_enter(&q->gate, l->entry, GATE_KERNEL, true))
         goto slow;
 
     cl_int code = ocl_next.clEnqueueNDRangeKernel(

@@ -673,6 +673,70 @@ static void threads(void **state)
                 8 * 3000);
 }
 
+static _Atomic uint32_t enough;
+
+static void *spend(void *spends)
+{
+    struct cost_entry *e = known(10, NS_PER_US);
+    while (!atomic_load(&enough)) {
+        struct gate_batch *token = gate_enter(&q, e, GATE_KERNEL);
+        gate_leave(&q);
+        if (token)
+            gate_completed(token);
+        if (++*(uint64_t *)spends % 4096 == 0)
+            sched_yield();
+    }
+    return NULL;
+}
+
+/* A command that cannot run yet closes the batch before it, whatever the owner is at. */
+static void closed_by_another(void **state)
+{
+    struct proto_slot *s = fake_slot(&b, 0);
+    uint64_t spends = 0;
+    pthread_t owner;
+    atomic_store(&enough, 0);
+    atomic_store(&complete_marks, 1);
+    fake_grant(&b, 0, SLOT_OPEN);
+    pthread_create(&owner, NULL, spend, &spends);
+    while (atomic_load(&marks) < 400)
+        gate_defer_cancel(gate_defer(&q, MS1, GATE_KERNEL, NULL));
+    atomic_store(&enough, 1);
+    pthread_join(owner, NULL);
+    gate_queue_finish(&q);
+    assert_int_equal(turn_word(), SLOT_HELD);
+    assert_int_equal(g->flight_ns, 0);
+    assert_int_equal(atomic_load(&s->kernels), spends);
+    assert_int_equal(atomic_load(&s->submitted), atomic_load(&s->completed));
+}
+
+/* The owner's thread was interrupted between its look at the word and its store. */
+static void spend_late(void)
+{
+    uint64_t command = ((uint64_t)NS_PER_US << GATE_SPENT_NS_SHIFT) + 1;
+    atomic_store(&q.spent, atomic_load(&q.spent) + command);
+    gate_leave(&q);
+}
+
+static void spent_late(void **state)
+{
+    struct proto_slot *s = fake_slot(&b, 0);
+    fake_grant(&b, 0, LATER);
+    assert_null(submit(&q, US10));
+    assert_null(submit(&q, US10));
+    gate_drained(&q, gate_ticket(&q));
+    spend_late();
+    assert_int_equal(atomic_load(&s->kernels), 2);
+    assert_null(submit(&q, US10));
+    gate_drained(&q, gate_ticket(&q));
+    assert_int_equal(atomic_load(&s->kernels), 4);
+    spend_late();
+    gate_queue_finish(&q);
+    assert_int_equal(atomic_load(&s->kernels), 5);
+    assert_int_equal(turn_word(), SLOT_HELD);
+    assert_int_equal(g->flight_ns, 0);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1)
@@ -712,6 +776,10 @@ int main(int argc, char **argv)
         row("who waits when the broker dies goes on", lost_while_waiting),
         row("a forked child passes everything and touches nothing", forked),
         row("eight threads on two queues leave nothing in flight", threads),
+        row("what the owner spends while another thread closes its batches counts once",
+            closed_by_another),
+        row("what the owner spends just after its batch was closed counts in the next",
+            spent_late),
     };
     return cmocka_run_group_tests(rows, NULL, NULL);
 }

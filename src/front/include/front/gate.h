@@ -6,7 +6,8 @@
  * turn (turn word HELD|n -> HELD|n+1), takes commands until 200 us of
  * predicted work, and its closing command is SENSED: the front attaches an
  * event with a callback to it, and the callback tells the gate (HELD|n -> n-1).
- * The commands before it cost one uncontended compare-and-swap each.
+ * The commands before it cost one plain store each, or, from other threads than the queue's
+ * first, one compare-and-swap.
  * docs/internals/gate.md tells the whole way of a launch.
  *
  * Around each submit the front does
@@ -69,21 +70,32 @@ struct gate_ops {
 
 /* ---- layout: here only because gate_enter() is inline ------------------ */
 
-/* The open batch of a queue in one word, so that one compare-and-swap spends
- * from it: budget left (signed, ns) | tag of the batch | copies | commands. */
+/*
+ * The open batch of a queue in one word, so that one compare-and-swap spends
+ * from it: budget left (signed, ns) | tag of the batch | copies | commands.
+ *
+ * The queue's owner spends beside it, with a plain store to a sum that it alone writes and
+ * that no batch resets: ns | copies | commands.  What of it belongs to the open batch is the
+ * difference to what closed batches have counted; so a command that looked at the word just
+ * before another thread closed the batch is counted in the next one, never twice and never
+ * lost (docs/decisions/0008-the-owner-spends-without-a-locked-instruction.md).
+ */
 #define GATE_WORD_COUNT_BITS 12
 #define GATE_WORD_COPY_SHIFT 12
 #define GATE_WORD_TAG_SHIFT  24
 #define GATE_WORD_NS_SHIFT   44
+#define GATE_SPENT_NS_SHIFT  24
 
 /* Embed it in the front's queue object. */
 struct gate_queue {
     _Alignas(64) _Atomic uint64_t word; /* 0: no batch open */
     _Atomic(struct proto_slot *) slot;  /* of the open batch */
+    _Atomic uint64_t spent;             /* by the owner, who alone writes it */
+    _Atomic uint64_t counted;           /* of `spent`, in closed batches */
     _Atomic uint32_t turn;              /* slot->grants of the open batch */
-    _Atomic(struct cost_entry *) part[GATE_PARTS];
-    _Atomic(const char *) owner; /* thread that may count without locking the bus */
+    _Atomic(const char *) owner;        /* thread that counts without locking the bus */
     _Atomic uint64_t left_owner, left_other; /* commands that left, by whom */
+    _Atomic(struct cost_entry *) part[GATE_PARTS];
 
     /* under the gate's lock */
     struct gate *gate;
@@ -94,13 +106,26 @@ struct gate_queue {
     uint64_t last_open_ns; /* opening of the newest batch ... */
     uint64_t last_work_ns; /* ... and its predicted work; 0: says nothing */
     uint64_t budget_ns;    /* of the next batch while the turn has an end */
-    uint64_t seen_word;    /* at the thread's last look */
+    uint64_t seen_ticket;  /* at the thread's last look */
     uint32_t pins;         /* marks under way: the queue must stay */
 };
 
 /* One address per thread: who is this? */
 extern __thread char gate_self
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* This thread was the queue's first: what it alone writes needs no lock on the bus. */
+static inline bool gate_owns(const struct gate_queue *q)
+{
+    return atomic_load_explicit(&q->owner, memory_order_relaxed) == &gate_self;
+}
+
+/* What the owner spent in the open batch: ns | copies | commands. */
+static inline uint64_t gate_spent(const struct gate_queue *q)
+{
+    uint64_t counted = atomic_load_explicit(&q->counted, memory_order_acquire);
+    return atomic_load_explicit(&q->spent, memory_order_relaxed) - counted;
+}
 
 /* Remember which kernels a batch is made of.  Racing threads may lose one or
  * put it into the next batch: then it learns one time less or more. */
@@ -208,20 +233,21 @@ void gate_queue_finish(struct gate_queue *q);
 /* ---- submitting -------------------------------------------------------- */
 
 /*
- * The fast path alone: batch open, turn held, budget left, kernel known.  One
- * compare-and-swap on the queue's line and loads; no clock, no call, no lock.
+ * The fast path alone: batch open, turn held, budget left, kernel known.  Loads, and one plain
+ * store for the owner or one compare-and-swap for others; no clock, no call, no lock.
  * True: submit, unsensed, then gate_leave().  False: nothing happened, use
- * gate_enter().
+ * gate_enter().  `owner` is what gate_owns() says.
  */
 static inline bool gate_try_enter(struct gate_queue *q, struct cost_entry *e,
-                                  enum gate_kind kind)
+                                  enum gate_kind kind, bool owner)
 {
     uint64_t word = atomic_load_explicit(&q->word, memory_order_acquire);
-    int64_t left = (int64_t)word >> GATE_WORD_NS_SHIFT;
+    int64_t left = ((int64_t)word >> GATE_WORD_NS_SHIFT) -
+                   (int64_t)(gate_spent(q) >> GATE_SPENT_NS_SHIFT);
     if (!e)
         return false;
-    int64_t cost = (int64_t)atomic_load_explicit(&e->ns, memory_order_relaxed);
-    if (cost == 0 || cost >= left) /* no batch open: nothing is left */
+    uint64_t cost = atomic_load_explicit(&e->ns, memory_order_relaxed);
+    if (cost == 0 || (int64_t)cost >= left) /* no batch open: nothing is left */
         return false;
 
     struct proto_slot *s = atomic_load_explicit(&q->slot, memory_order_relaxed);
@@ -231,11 +257,16 @@ static inline bool gate_try_enter(struct gate_queue *q, struct cost_entry *e,
         turn != atomic_load_explicit(&q->turn, memory_order_relaxed))
         return false;
 
-    uint64_t spent = word - ((uint64_t)cost << GATE_WORD_NS_SHIFT) +
-                     ((uint64_t)kind << GATE_WORD_COPY_SHIFT) + 1;
-    if (!atomic_compare_exchange_strong_explicit(
-            &q->word, &word, spent, memory_order_seq_cst, memory_order_relaxed))
+    uint64_t command = ((uint64_t)kind << GATE_WORD_COPY_SHIFT) + 1;
+    if (owner) {
+        uint64_t spent = atomic_load_explicit(&q->spent, memory_order_relaxed);
+        spent += (cost << GATE_SPENT_NS_SHIFT) + command;
+        atomic_store_explicit(&q->spent, spent, memory_order_relaxed);
+    } else if (!atomic_compare_exchange_strong_explicit(
+                   &q->word, &word, word - (cost << GATE_WORD_NS_SHIFT) + command,
+                   memory_order_seq_cst, memory_order_relaxed)) {
         return false;
+    }
     gate_note_part(q, e);
     return true;
 }
@@ -249,7 +280,7 @@ static inline bool gate_try_enter(struct gate_queue *q, struct cost_entry *e,
 static inline struct gate_batch *gate_enter(struct gate_queue *q, struct cost_entry *e,
                                             enum gate_kind kind)
 {
-    return gate_try_enter(q, e, kind) ? NULL : gate_enter_slow(q, e, kind);
+    return gate_try_enter(q, e, kind, gate_owns(q)) ? NULL : gate_enter_slow(q, e, kind);
 }
 
 /*
@@ -259,12 +290,6 @@ static inline struct gate_batch *gate_enter(struct gate_queue *q, struct cost_en
  */
 struct gate_batch *gate_enter_nowait(struct gate_queue *q, struct cost_entry *e,
                                      enum gate_kind kind);
-
-/* This thread was the queue's first: what it alone writes needs no lock on the bus. */
-static inline bool gate_owns(const struct gate_queue *q)
-{
-    return atomic_load_explicit(&q->owner, memory_order_relaxed) == &gate_self;
-}
 
 /* gate_leave() of the thread that gate_owns() the queue. */
 static inline void gate_leave_owned(struct gate_queue *q)
@@ -305,8 +330,11 @@ void gate_unsensed(struct gate_batch *b);
  */
 static inline uint64_t gate_ticket(const struct gate_queue *q)
 {
+    const uint64_t counts = ((uint64_t)1 << GATE_WORD_TAG_SHIFT) - 1;
     uint64_t word = atomic_load_explicit(&q->word, memory_order_acquire);
-    return word & (((uint64_t)1 << GATE_WORD_NS_SHIFT) - 1);
+    uint64_t spent = atomic_load_explicit(&q->spent, memory_order_relaxed);
+    uint64_t tag = word & (((uint64_t)1 << GATE_WORD_NS_SHIFT) - 1) & ~counts;
+    return tag ? tag | ((word + spent) & counts) : 0;
 }
 
 /*

@@ -139,6 +139,26 @@ static int take_option(struct cli_args *out, int i, const char *value, struct sl
     return 0;
 }
 
+/* "--name", of this command or of every one, with a value or without. */
+static bool is_long_option(const struct cli_command *c, const char *word)
+{
+    return !strncmp(word, "--", 2) &&
+           find_option(c, word + 2, strcspn(word + 2, "="), 0) >= 0;
+}
+
+/* The word behind an option that needs a value: what ends the options, or is one, is none.
+ * *i moves over it. */
+static int take_next(struct cli_args *out, int option, const char *name, int argc,
+                     char **argv, int *i, struct sl_err *err)
+{
+    const char *next = *i + 1 < argc ? argv[*i + 1] : "--";
+    if (!strcmp(next, "--") || is_long_option(out->command, next))
+        return sl_fail(err, SL_INVALID, "%s needs a value: %s", name,
+                       cli_option_at(out->command, option)->arg);
+    ++*i;
+    return take_option(out, option, next, err);
+}
+
 /* "--name", "--name=value", "--name value"; *i moves over a value taken. */
 static int parse_long(struct cli_args *out, int argc, char **argv, int *i,
                       struct sl_err *err)
@@ -158,16 +178,19 @@ static int parse_long(struct cli_args *out, int argc, char **argv, int *i,
     }
     if (equals || o->value_optional)
         return take_option(out, n, equals ? equals + 1 : NULL, err);
-    if (*i + 1 >= argc)
-        return sl_fail(err, SL_INVALID, "--%s needs a value: %s", o->name, o->arg);
-    return take_option(out, n, argv[++*i], err);
+    return take_next(out, n, argv[*i], argc, argv, i, err);
 }
 
 /* "-a", "-ab", "-mVALUE", "-m VALUE". */
 static int parse_short(struct cli_args *out, int argc, char **argv, int *i,
                        struct sl_err *err)
 {
-    for (const char *p = argv[*i] + 1; *p; p++) {
+    const char *word = argv[*i] + 1;
+    size_t len = strcspn(word, "=");
+    if (find_option(out->command, word, len, 0) >= 0)
+        return sl_fail(err, SL_INVALID, "unknown option -%.*s; did you mean --%.*s?",
+                       (int)len, word, (int)len, word);
+    for (const char *p = word; *p; p++) {
         int n = find_option(out->command, NULL, 0, *p);
         if (n < 0)
             return sl_fail(err, SL_INVALID, "unknown option -%c", *p);
@@ -182,9 +205,7 @@ static int parse_short(struct cli_args *out, int argc, char **argv, int *i,
             return take_option(out, n, p[1] == '=' ? p + 2 : p + 1, err);
         if (o->value_optional)
             return take_option(out, n, NULL, err);
-        if (*i + 1 >= argc)
-            return sl_fail(err, SL_INVALID, "-%c needs a value: %s", *p, o->arg);
-        return take_option(out, n, argv[++*i], err);
+        return take_next(out, n, (char[]){ '-', *p, 0 }, argc, argv, i, err);
     }
     return 0;
 }

@@ -281,6 +281,9 @@ int units_parse_duration(const char *text, uint64_t *ms, struct sl_err *err)
 
     if (!*text)
         return sl_fail(err, SL_INVALID, "empty duration: " DURATION_HINT);
+    if (*text == '-')
+        return sl_fail(err, SL_INVALID,
+                       "%.40s: a duration cannot be negative: " DURATION_HINT, text);
     if (all_digits(text)) {
         if (!take_number(&p, &total) || total > INT64_MAX / 1000)
             return sl_fail(err, SL_INVALID, "%.40s: too long: " DURATION_HINT, text);

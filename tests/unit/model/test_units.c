@@ -166,7 +166,7 @@ static void durations(void **state)
         { "twice", "1h1h", UINT64_MAX, "out of order" },
         { "a unit is missing at the end", "1h30", UINT64_MAX, "a unit is missing" },
         { "unknown unit", "3w", UINT64_MAX, "at \"w\"" },
-        { "negative", "-5s", UINT64_MAX, "is not a duration" },
+        { "negative", "-5s", UINT64_MAX, "cannot be negative" },
         { "space", "5 m", UINT64_MAX, "a unit is missing" },
         { "a fraction", "1.5h", UINT64_MAX, "a unit is missing" },
         { "only a unit", "m", UINT64_MAX, "is not a duration" },

@@ -57,7 +57,8 @@ static void open_log(const struct agent *a)
         close(log);
 }
 
-/* "+" when it answers, "=" and a sentence when another one does, else the error. */
+/* "+" when it answers, "=" and a sentence when another one does, else the error: "!" if by
+ * what it was given, "-" otherwise. */
 static void report(int fd, char kind, const char *text)
 {
     char line[300];
@@ -81,7 +82,11 @@ static int serve(const struct agent_options *o, int report_fd)
     if (rc == -SL_CONFLICT && a->epoll_fd < 0)
         report(report_fd, '=', err.msg);
     else
-        report(report_fd, rc < 0 ? '-' : '+', rc < 0 ? err.msg : "");
+        report(report_fd,
+               rc == 0             ? '+'
+               : rc == -SL_INVALID ? '!'
+                                   : '-',
+               rc < 0 ? err.msg : "");
     if (report_fd > 2)
         close(report_fd);
     bool another = rc == -SL_CONFLICT && a->epoll_fd < 0;
@@ -96,7 +101,9 @@ static int serve(const struct agent_options *o, int report_fd)
         log_info("end", "broker=%s", a->end_broker ? "ended" : "left");
     agent_finish(a);
     free(a);
-    return rc < 0 && !another;
+    if (rc == 0 || another)
+        return 0;
+    return sl_code_row(rc == -SL_INVALID ? SL_INVALID : SL_INTERNAL)->exit_status;
 }
 
 /* What the daemon said, said again to whoever started us. */
@@ -113,11 +120,11 @@ static int relay(int from, int ready_fd)
     if (have == 0)
         snprintf(text, sizeof text, "-it ended before it was ready; see agent.log");
     if (ready_fd >= 0)
-        report(ready_fd, text[0] == '-' ? '-' : '+', text + 1);
+        report(ready_fd, strchr("-!", text[0]) ? '-' : '+', text + 1);
     if (text[0] == '+')
         return 0;
     fprintf(stderr, "sluice-agent: %s\n", text + 1);
-    return text[0] == '=' ? 0 : 1;
+    return text[0] == '=' ? 0 : text[0] == '!' ? 2 : 1;
 }
 
 static int daemonise(const struct agent_options *o)

@@ -47,8 +47,11 @@ static int apply_reserve(const char *text, struct device *d, struct sl_err *err)
     int rc = inventory_reserve(text, d->memory_bytes, &bytes, err);
     if (rc < 0)
         return rc;
-    if (bytes >= d->memory_bytes)
-        return sl_fail(err, SL_INVALID, "--reserve %s is all of %s", text, d->id);
+    if (bytes >= d->memory_bytes) {
+        char size[32];
+        return sl_fail(err, SL_INVALID, "--reserve %s leaves nothing of %s, which has %s",
+                       text, d->id, units_format_size_human(d->memory_bytes, size));
+    }
     d->reserve_bytes = bytes;
     return 0;
 }

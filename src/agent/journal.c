@@ -120,9 +120,10 @@ static int replay_all(struct journal *j, journal_replay_fn *replay, void *ctx,
             *cut = len - j->bytes;
             return cut_tail(j, line, len - j->bytes, err);
         }
-        rc = replay(ctx, record, err);
-        if (rc < 0)
-            return sl_prefix(err, "%s: record %" PRIu64, j->path, j->records + 1);
+        struct sl_err why = { 0 };
+        if (replay(ctx, record, &why) < 0) /* whatever it is, no caller can mend it */
+            return sl_fail(err, SL_IO, "%s: record %" PRIu64 ": %s", j->path,
+                           j->records + 1, why.msg);
         j->bytes = (uint64_t)(end + 1 - text);
         j->records++;
     }

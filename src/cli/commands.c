@@ -87,7 +87,7 @@ static const struct cli_option up_options[] = {
     { "mem-overcommit", 0, "RATIO", CLI_NUMBER,
       "let limits (not requests) sum to RATIO times the memory" },
     { "reserve", 0, "SIZE", CLI_TEXT,
-      "memory of each device that is never lent: 2GiB, 25%" },
+      "memory of each real device that is never lent: 2GiB, 25%" },
     { "turn", 0, "TIME", CLI_DURATION,
       "device time of one turn: longer loses less, shorter is smoother (default: 10ms)" },
     { "foreground", 0, NULL, CLI_FLAG, "stay in the foreground and log to stderr" },

@@ -46,6 +46,9 @@ else
 fi
 touch "$scratch/file"
 says "a run directory that is a file says so" 'directory' sluice --run-dir "$scratch/file" up --emulate a100-80g:1
+fails "a reserve that leaves nothing is wrong usage" 2 sluice --run-dir "$scratch/reserve" up --reserve 8TiB
+says "… and the message says how large the device is" 'leaves nothing of .*, which has [0-9.]+ GiB' \
+    sluice --run-dir "$scratch/reserve" up --reserve 8TiB
 says "a second agent on one directory says one runs already" 'already' sluice up --emulate a100-80g:2
 
 # garbage on the sockets: the others are unharmed

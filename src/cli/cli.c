@@ -83,13 +83,14 @@ static void print_member(struct cli *cli, const json_t *value)
 }
 
 /* What the reader can do about it, where the message does not say that itself. */
-static const char *advice(const struct cli_command *c, enum sl_code code)
+static const char *advice(const struct cli_command *c, const struct sl_err *err)
 {
-    switch (code) {
+    const char *operands = c && c->operands ? c->operands : "";
+    switch (err->code) {
     case SL_NOT_FOUND:
-        return c && c->operands && !strcmp(c->operands, "leases")
-                   ? "sluice ps -a lists those that are known"
-                   : NULL;
+        return !strcmp(operands, "leases") ? "sluice ps -a lists those that are known"
+               : !strcmp(operands, "jobs") ? "sluice jobs -a lists those that are known"
+                                           : NULL;
     case SL_DENIED:
         return "ask its owner, or root";
     case SL_TIMEOUT:
@@ -99,7 +100,10 @@ static const char *advice(const struct cli_command *c, enum sl_code code)
     case SL_PROTOCOL:
         return "do the versions differ? sluice down, then sluice up";
     case SL_IO:
-        return "is a disk full, or a pipe closed?";
+        return err->sys == 0 || err->sys == ENOSPC || err->sys == EDQUOT ||
+                       err->sys == EPIPE
+                   ? "is a disk full, or a pipe closed?"
+                   : NULL;
     case SL_INTERNAL:
         return "this is a fault of Sluice: please report it";
     default:
@@ -122,8 +126,8 @@ int cli_fail_with(struct cli *cli, const struct sl_err *err, const json_t *probl
     if (err->code == SL_INVALID)
         fprintf(cli->err, "  see: %s help%s%s\n", cli->program, c && c->name[0] ? " " : "",
                 c ? c->name : "");
-    else if (advice(c, err->code))
-        fprintf(cli->err, "  to do: %s\n", advice(c, err->code));
+    else if (advice(c, err))
+        fprintf(cli->err, "  to do: %s\n", advice(c, err));
     return c && c->failure_exit ? c->failure_exit : row->exit_status;
 }
 

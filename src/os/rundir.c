@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define CHOOSE "choose another with --run-dir or SLUICE_RUN_DIR"
+
 static int take_path(struct rundir *r, const char *path, struct sl_err *err)
 {
     char full[PATH_MAX + 1] = "";
@@ -54,6 +56,26 @@ int rundir_choose(struct rundir *r, const char *given, struct sl_err *err)
     return take_path(r, path, err);
 }
 
+/* mkdir() failed: with the directory above, with its file system, or with our rights. */
+static int fail_make(const struct rundir *r, int sys, struct sl_err *err)
+{
+    char above[sizeof r->path];
+    struct stat st;
+    if (sys != ENOENT && sys != ENOTDIR) {
+        enum sl_code code =
+            sys == EACCES || sys == EPERM || sys == EROFS ? SL_DENIED : SL_IO;
+        return sl_fail_sys(err, code, sys, "make run directory %s (" CHOOSE ")", r->path);
+    }
+    snprintf(above, sizeof above, "%s", r->path);
+    char *slash = strrchr(above, '/');
+    slash[slash == above] = '\0';
+    const char *why = stat(above, &st) < 0   ? "does not exist"
+                      : !S_ISDIR(st.st_mode) ? "is not a directory"
+                                             : "lets nobody make a directory in it";
+    return sl_fail(err, SL_INVALID, "run directory %s cannot be made: %s %s; " CHOOSE,
+                   r->path, above, why);
+}
+
 int rundir_prepare(const struct rundir *r, struct sl_err *err)
 {
     mode_t mode = geteuid() == 0 ? 0711 : 0700;
@@ -62,26 +84,18 @@ int rundir_prepare(const struct rundir *r, struct sl_err *err)
             return sl_fail_sys(err, SL_IO, errno, "chmod %s", r->path);
         return 0;
     }
-    if (errno != EEXIST) {
-        int sys = errno;
-        enum sl_code code =
-            sys == EACCES || sys == EPERM || sys == EROFS ? SL_DENIED : SL_IO;
-        return sl_fail_sys(err, code, sys,
-                           "make run directory %s (choose another with SLUICE_RUN_DIR)",
-                           r->path);
-    }
+    if (errno != EEXIST)
+        return fail_make(r, errno, err);
     struct stat st;
     if (lstat(r->path, &st) < 0)
         return sl_fail_sys(err, SL_IO, errno, "stat %s", r->path);
     if (!S_ISDIR(st.st_mode))
         return sl_fail(err, SL_CONFLICT,
-                       "run directory %s is not a directory: remove it or choose another "
-                       "with SLUICE_RUN_DIR",
+                       "run directory %s is not a directory: remove it or " CHOOSE,
                        r->path);
     if (st.st_uid != geteuid())
         return sl_fail(err, SL_DENIED,
-                       "run directory %s belongs to uid %u, not to uid %u: choose another "
-                       "with SLUICE_RUN_DIR",
+                       "run directory %s belongs to uid %u, not to uid %u: " CHOOSE,
                        r->path, (unsigned)st.st_uid, (unsigned)geteuid());
     if (st.st_mode & 022)
         return sl_fail(err, SL_DENIED,

@@ -35,6 +35,9 @@ said "no agent runs"
 said "skip *agent *none runs, and --no-run starts none"
 status 2 up --emulate nosuch:2
 said '^sluice: --emulate: no model is called "nosuch"; known are h100-80g, a100-80g'
+status 2 --run-dir /proc/x up
+said "cannot be made: /proc lets nobody make a directory in it; choose another with --run-dir"
+is "and no disk is full" 0 "$(grep -c disk "$out/said")"
 status 2 up --foreground --emulate nosuch
 said '^sluice-agent: --emulate: no model is called "nosuch"'
 for i in 1 2 3 4 5 6 7 8; do

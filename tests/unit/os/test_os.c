@@ -397,8 +397,14 @@ static void the_run_directory_must_be_ours_alone(void **state)
     assert_int_equal(rundir_prepare(&r, &err), -SL_CONFLICT);
 
     rundir_choose(&r, in_top("no/such"), &err);
-    assert_int_equal(rundir_prepare(&r, &err), -SL_IO);
-    assert_non_null(strstr(err.msg, "choose another"));
+    assert_int_equal(rundir_prepare(&r, &err), -SL_INVALID);
+    assert_non_null(strstr(err.msg, "/no does not exist; choose another"));
+    rundir_choose(&r, in_top("file/x"), &err);
+    assert_int_equal(rundir_prepare(&r, &err), -SL_INVALID);
+    assert_non_null(strstr(err.msg, "/file is not a directory; choose another"));
+    rundir_choose(&r, "/proc/x", &err);
+    assert_int_equal(rundir_prepare(&r, &err), -SL_INVALID);
+    assert_non_null(strstr(err.msg, "/proc lets nobody make a directory in it"));
 
     if (geteuid() == 0) {
         rundir_choose(&r, in_top("other"), &err);

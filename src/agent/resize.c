@@ -238,9 +238,14 @@ void resize_op(void *ctx, struct api_request *r, const char *id, const json_t *p
     else if (!agent_may_change(al, &caller))
         sl_fail(&err, SL_DENIED, "lease L%" PRIu64 " belongs to uid %u", al->l.number,
                 al->l.uid);
+    else if (al->l.state == LEASE_PENDING)
+        sl_fail(&err, SL_CONFLICT,
+                "lease L%" PRIu64
+                " waits for room and has no slice yet: release it, and ask anew",
+                al->l.number);
     else if (al->l.state != LEASE_ACTIVE)
-        sl_fail(&err, SL_CONFLICT, "lease L%" PRIu64 " is %s", al->l.number,
-                lease_state_name(al->l.state));
+        sl_fail(&err, SL_CONFLICT, "lease L%" PRIu64 " is %s: nothing of it can be changed",
+                al->l.number, lease_state_name(al->l.state));
     else if (read_change(patch, &change, &err) == 0) {
         next = al->l;
         if (apply(&change, &next, &err) == 0 &&

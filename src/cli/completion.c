@@ -18,6 +18,7 @@ static const char *completes(const char *sort)
     } rows[] = {
         { "devices", "_sluice_words \"$(_sluice_ask devices)\"" },
         { "leases", "_sluice_words \"$(_sluice_ask ps)\"" },
+        { "jobs", "_sluice_words \"$(_sluice_ask jobs)\"" },
         { "commands", "_sluice_words \"$commands\"" },
         { "programs", "COMPREPLY=($(compgen -c -- \"$cur\"))" },
         { "files", "COMPREPLY=($(compgen -f -- \"$cur\"))" },
@@ -53,7 +54,7 @@ void cli_print_completion(FILE *out)
           "_sluice_ask() {\n"
           "  sluice -q \"$1\" 2>/dev/null | awk 'NR > 1 { print $1; if ($2 != \"-\" && "
           "\"'$1'\""
-          " == \"ps\") print $2 }'\n}\n"
+          " != \"devices\") print $2 }'\n}\n"
           "_sluice() {\n  local cur=${COMP_WORDS[COMP_CWORD]} prev= cmd= i\n"
           "  ((COMP_CWORD)) && prev=${COMP_WORDS[COMP_CWORD-1]}\n"
           "  [[ $cur == = ]] && cur=\n"

@@ -137,6 +137,10 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
     sleep 0.2
 done
 said "vain *no room in time"
+status 1 resize waits --mem 2GiB
+said "waits for room and has no slice yet: release it, and ask anew"
+status 3 logs nojob
+said "to do: sluice jobs -a lists those that are known"
 status 1 logs waits
 said "has not started: it waits for room"
 status 1 logs vain

@@ -1,5 +1,6 @@
 /* The Nth allocation fails: an error or success, never a crash, never half an answer. */
 #include "../rows.h"
+#include "../nth_alloc.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -12,36 +13,6 @@
 #include "base/suggest.h"
 #include "model/device.h"
 #include "model/lease.h"
-
-/* Our libraries' calls come here by the linker's --wrap, jansson's by its own hook. */
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-
-static unsigned long calls, fail_at;
-static bool fail_after; /* all from fail_at on, not only that one */
-
-static bool must_fail(void)
-{
-    calls++;
-    return fail_at && (fail_after ? calls >= fail_at : calls == fail_at);
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return must_fail() ? NULL : __real_malloc(size);
-}
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return must_fail() ? NULL : __real_calloc(count, size);
-}
-void *__wrap_realloc(void *p, size_t size)
-{
-    return must_fail() ? NULL : __real_realloc(p, size);
-}
 
 static bool build_text(void)
 {
@@ -168,10 +139,7 @@ static bool describe(void)
 
 static void the_nth_allocation_fails(void **state)
 {
-    static const struct {
-        const char *label;
-        bool (*body)(void); /* true: it succeeded */
-    } rows[] = {
+    static const struct nth_alloc_row rows[] = {
         { "building a text", build_text },
         { "reading and writing a request", read_request },
         { "writing and reading a lease", round_trip_lease },
@@ -182,27 +150,7 @@ static void the_nth_allocation_fails(void **state)
         { "a wrong method", wrong_method },
         { "the description", describe },
     };
-    json_set_alloc_funcs(__wrap_malloc, free);
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        fail_at = 0;
-        calls = 0;
-        ROW(rows[i].label, rows[i].body());
-        unsigned long all = calls;
-        ROW(rows[i].label, all > 0);
-        for (int after = 0; after < 2; after++)
-            for (unsigned long n = 1; n <= all; n++) {
-                calls = 0;
-                fail_at = n;
-                fail_after = after;
-                bool ok = rows[i].body();
-                fail_at = 0;
-                if (after && ok && calls >= n && n == 1)
-                    fail_msg("row \"%s\": succeeds without memory", rows[i].label);
-            }
-        calls = 0;
-        ROW(rows[i].label, rows[i].body());
-    }
-    json_set_alloc_funcs(malloc, free);
+    nth_alloc_rows(rows, ARRAY_LEN(rows));
 }
 
 static const struct CMUnitTest tests[] = {

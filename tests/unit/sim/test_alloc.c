@@ -1,0 +1,142 @@
+/* The Nth allocation fails in each reader: an error or success, nothing half, no leak. */
+#include "../rows.h"
+#include "../nth_alloc.h"
+
+#include <string.h>
+
+#include "sim/carbon.h"
+#include "sim/gavel.h"
+#include "sim/helios.h"
+#include "sim/llm.h"
+#include "sim/openb.h"
+#include "sim/trace.h"
+
+static struct sl_err err;
+
+static bool opened(const char *name, struct text *out)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", SAMPLES, name);
+    return text_open(path, out, &err) == 0;
+}
+
+static bool checked(int rc)
+{
+    /* jansson may say "invalid" where its own memory ran out */
+    if (rc < 0 && (rc != -(int)err.code || !err.msg[0]))
+        fail_msg("rc %d, \"%s\"", rc, err.msg);
+    return rc == 0;
+}
+
+#define READ(name, type, read, finish)                               \
+    do {                                                             \
+        AUTO_TEXT struct text text = { 0 };                          \
+        type out = { 0 };                                            \
+        bool ok = opened(name, &text) && checked(read(&text, &out)); \
+        finish(&out);                                                \
+        return ok;                                                   \
+    } while (0)
+
+#define NODES(text, out)    openb_nodes_read(text, out, &err)
+#define PODS(text, out)     openb_pods_read(text, out, &err)
+#define ORDERS(text, out)   openb_orders_read(text, 4, out, &err)
+#define MURI(text, out)     trace_read("muri", text, out, &err)
+#define PHILLY(text, out)   trace_read("philly", text, out, &err)
+#define CHRONUS(text, out)  trace_read("chronus", text, out, &err)
+#define CSV(text, out)      trace_read("csv", text, out, &err)
+#define SPEEDS(text, out)   gavel_speeds_read(text, out, &err)
+#define ARRIVALS(text, out) gavel_trace_read(text, out, &err)
+#define CARBON(text, out)   carbon_read(text, out, &err)
+#define LLM(text, out)      llm_trace_read(text, out, &err)
+#define HELIOS(text, out)   helios_read(text, out, &err)
+
+static bool nodes(void)
+{
+    READ("openb_nodes.csv", struct openb_nodes, NODES, openb_nodes_finish);
+}
+static bool pods(void)
+{
+    READ("openb_pods.csv", struct openb_pods, PODS, openb_pods_finish);
+}
+static bool orders(void)
+{
+    READ("openb_pods.order.gz", struct openb_orders, ORDERS, openb_orders_finish);
+}
+static bool muri(void)
+{
+    READ("muri.csv", struct trace, MURI, trace_finish);
+}
+static bool philly(void)
+{
+    READ("philly.csv.gz", struct trace, PHILLY, trace_finish);
+}
+static bool chronus(void)
+{
+    READ("chronus.csv", struct trace, CHRONUS, trace_finish);
+}
+static bool csv(void)
+{
+    READ("jobs.csv", struct trace, CSV, trace_finish);
+}
+static bool speeds(void)
+{
+    READ("speeds.json", struct gavel_speeds, SPEEDS, gavel_speeds_finish);
+}
+static bool arrivals(void)
+{
+    READ("arrivals.trace.gz", struct gavel_trace, ARRIVALS, gavel_trace_finish);
+}
+static bool carbon(void)
+{
+    READ("carbon.csv", struct carbon, CARBON, carbon_finish);
+}
+static bool llm(void)
+{
+    READ("llm.csv", struct llm_trace, LLM, llm_trace_finish);
+}
+static bool helios(void)
+{
+    READ("helios.csv", struct helios, HELIOS, helios_finish);
+}
+
+/* More names than the first room holds. */
+static bool many_names(void)
+{
+    struct names n = { 0 };
+    char text[16];
+    uint32_t i;
+    for (i = 0; i < 300; i++) {
+        int len = snprintf(text, sizeof text, "%u", i);
+        if (names_add(&n, text, (size_t)len, 1) == NAMES_NONE)
+            break;
+    }
+    if (n.count != i || (i && names_find(&n, "0") != 0))
+        fail_msg("half a name after %u", i);
+    names_finish(&n);
+    return i == 300;
+}
+
+static void the_nth_allocation_fails(void **state)
+{
+    static const struct nth_alloc_row rows[] = {
+        { "names", many_names },
+        { "openb nodes", nodes },
+        { "openb pods", pods },
+        { "openb orders", orders },
+        { "muri", muri },
+        { "philly", philly },
+        { "chronus", chronus },
+        { "csv", csv },
+        { "gavel's speeds", speeds },
+        { "gavel's arrivals", arrivals },
+        { "carbon", carbon },
+        { "requests", llm },
+        { "virtual clusters", helios },
+    };
+    nth_alloc_rows(rows, ARRAY_LEN(rows));
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_nth_allocation_fails),
+};
+ROWS_MAIN(tests)

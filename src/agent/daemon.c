@@ -120,7 +120,7 @@ static int relay(int from, int ready_fd)
     if (have == 0)
         snprintf(text, sizeof text, "-it ended before it was ready; see agent.log");
     if (ready_fd >= 0)
-        report(ready_fd, strchr("-!", text[0]) ? '-' : '+', text + 1);
+        report(ready_fd, text[0] == '!' ? '-' : text[0], text + 1);
     if (text[0] == '+')
         return 0;
     fprintf(stderr, "sluice-agent: %s\n", text + 1);

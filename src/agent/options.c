@@ -169,7 +169,9 @@ static const struct row rows[] = {
     { "kill-grace", "TIME", "between SIGTERM and SIGKILL at a release (5s)",
       set_kill_grace },
     { "foreground", NULL, "stay, and log to standard error", set_foreground },
-    { "ready-fd", "N", "write \"+\" there when it answers, or the error", set_ready_fd },
+    { "ready-fd", "N",
+      "write \"+\" there when it answers, \"=\" when another does, or the error",
+      set_ready_fd },
     { "version", NULL, "print it", NULL },
     { "help", NULL, "this", NULL },
 };

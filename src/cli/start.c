@@ -248,7 +248,7 @@ static void middle(const char **argv, char **env, const char *log)
         _exit(OUTCOME_SILENT);
     char word[16] = "";
     if (read(0, word, sizeof word) > 0 && word[0] != '-')
-        _exit(OUTCOME_READY);
+        _exit(word[0] == '=' ? OUTCOME_LOST_RACE : OUTCOME_READY);
     int status;
     if (waitpid(agent, &status, 0) != agent)
         _exit(OUTCOME_FAILED);
@@ -360,7 +360,7 @@ int agent_start(const struct rundir *r, const struct start_options *o, struct sl
         return 0;
     /* another caller's agent has the lock and is on its way up */
     if (how == OUTCOME_LOST_RACE && wait_for_socket(r))
-        return 0;
+        return 1;
     if (how == OUTCOME_SILENT)
         return sl_fail(err, SL_TIMEOUT, "the agent is not ready after %d s; its log: %s",
                        READY_MS / 1000, log);

@@ -45,6 +45,7 @@ for i in 1 2 3 4 5 6 7 8; do
 done
 wait
 is "racing starts give one agent" 1 "$(grep -c 'agent start' "$SLUICE_RUN_DIR/agent.log")"
+is "one caller says that it started it" 1 "$(grep -l 'up in' "$out"/up.* | wc -l)"
 is "every caller sees the devices" 8 "$(grep -l 'emu-a100-80g-1.*EMULATED' "$out"/up.* | wc -l)"
 status 1 up --emulate l4:1
 said "runs already"

@@ -121,7 +121,7 @@ static void test_twenty_callers_give_one(void **state)
     struct rundir r = make_rundir("race");
     struct start_options o = { .embedded = true };
     char text[64];
-    int failed = 0;
+    int failed = 0, started = 0;
 
     for (int i = 0; i < CALLERS; i++) {
         pid_t pid = fork();
@@ -130,12 +130,15 @@ static void test_twenty_callers_give_one(void **state)
             int rc = agent_start(&r, &o, &err);
             if (rc < 0)
                 fprintf(stderr, "caller %d: %s\n", i, err.msg);
-            _exit(rc < 0 || !agent_is_running(&r));
+            _exit(rc < 0 || !agent_is_running(&r) ? 1 : rc == 0 ? 2 : 0);
         }
     }
-    for (int status; wait(&status) > 0;)
-        failed += status != 0;
+    for (int status; wait(&status) > 0;) {
+        started += WEXITSTATUS(status) == 2;
+        failed += status != 0 && WEXITSTATUS(status) != 2;
+    }
     assert_int_equal(failed, 0);
+    assert_int_equal(started, 1); /* and only that caller is told so */
     read_file(&r, "count", text, sizeof text);
     assert_string_equal(text, "x");
     stop(&r);

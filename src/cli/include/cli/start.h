@@ -34,8 +34,8 @@ bool agent_left_traces(const struct rundir *r);
 /* Nobody listens: says why as far as that shows; returns -err->code. */
 int agent_fail_missing(const struct rundir *r, struct sl_err *err);
 
-/* Start it and wait until it answers.  0: we (or a racing caller) started one;
- * 1: one was running already.  On failure the message has the end of what the
+/* Start it and wait until it answers.  0: we started it; 1: one was running already, or a
+ * racing caller's came first.  On failure the message has the end of what the
  * agent said. */
 int agent_start(const struct rundir *r, const struct start_options *o, struct sl_err *err);
 

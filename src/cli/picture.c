@@ -222,12 +222,47 @@ static void draw_memory(const struct picture *p, struct buf *out, const struct d
              max_u64(whole, promised));
 }
 
+enum { MODEL, MEMORY, GRADE, FACTS };
+
+static int facts_width(char fact[FACTS][160])
+{
+    int width = 0;
+    for (int i = 0; i < FACTS; i++)
+        width += fact[i][0] ? (width ? 3 : 2) + text_width(fact[i]) : 0;
+    return width;
+}
+
+/* Whole words into `room` columns: left out are the model's from its end, then the grade,
+ * then the memory. */
+static void add_facts(const struct picture *p, struct buf *out, const struct device *d,
+                      int room)
+{
+    char text[32], fact[FACTS][160];
+    snprintf(fact[MODEL], sizeof fact[MODEL], "%s", d->model);
+    snprintf(fact[MEMORY], sizeof fact[MEMORY], "%s", format_bytes(d->memory_bytes, text));
+    snprintf(fact[GRADE], sizeof fact[GRADE], "grade %s", format_grades(&d->grades, text));
+    while (facts_width(fact) > room) {
+        char *space = strrchr(fact[MODEL], ' ');
+        char *end = space            ? space
+                    : fact[MODEL][0] ? fact[MODEL]
+                    : fact[GRADE][0] ? fact[GRADE]
+                                     : fact[MEMORY];
+        if (!*end)
+            return;
+        *end = 0;
+    }
+    const char *gap = "  ";
+    for (int i = 0; i < FACTS; i++) {
+        if (!fact[i][0])
+            continue;
+        buf_addf(out, "%s%s", gap, fact[i]);
+        gap = p->utf8 ? " · " : " - ";
+    }
+}
+
 static void draw_device_title(const struct picture *p, struct buf *out,
                               const struct device *d)
 {
-    char size[32], grades[32], facts[256];
-    const char *dot = p->utf8 ? "·" : "-";
-
     buf_add(out, " ");
     add_style(out, STYLE_BOLD);
     buf_add(out, d->id);
@@ -237,12 +272,7 @@ static void draw_device_title(const struct picture *p, struct buf *out,
         buf_add(out, "  EMULATED");
         add_style(out, STYLE_PLAIN);
     }
-    snprintf(facts, sizeof facts, "  %.60s %s %s %s grade %s", d->model, dot,
-             format_bytes(d->memory_bytes, size), dot, format_grades(&d->grades, grades));
-    int room = p->width - 1 - text_width(d->id) - (d->emulated ? 10 : 0);
-    add_fitted(out, facts, room > 0 ? room : 0);
-    while (out->len && out->text[out->len - 1] == ' ')
-        out->text[--out->len] = 0;
+    add_facts(p, out, d, p->width - 1 - text_width(d->id) - (d->emulated ? 10 : 0));
     buf_add(out, "\n");
 }
 
@@ -339,6 +369,8 @@ static void add_row(struct buf *out, const struct row *r)
         add_style(out, STYLE_PLAIN);
     }
     buf_add(out, "\n");
+    if (r->lease->slice_count > 1) /* a row for each of its devices */
+        buf_addf(out, "         on %s\n", s->device);
 }
 
 /* Lines of at most `width` columns, cut at a space, further ones indented. */

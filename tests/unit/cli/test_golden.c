@@ -78,6 +78,8 @@ static const struct {
     { "top-120-utf8", "pair", 120, true, "top --once" },
     { "top-120-ascii", "pair", 120, false, "top --once" },
     { "top-mixed", "mixed", 100, true, "top --once" },
+    { "top-long-names-80", "long", 80, true, "top --once" },
+    { "top-long-names-60", "long", 60, false, "top --once" },
     { "top-idle", "idle", 80, true, "top --once" },
     { "top-none", "none", 80, true, "top --once" },
     { "top-interval-too-short", "pair", 80, true, "top --interval 1ms" },

@@ -82,11 +82,32 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+/* What a slice that is too small, or gone, is answered with. */
+static const char *meaning_of(cl_int code)
+{
+    switch (code) {
+    case CL_DEVICE_NOT_FOUND:
+        return " (no device found)";
+    case CL_DEVICE_NOT_AVAILABLE:
+        return " (the device is not available)";
+    case CL_MEM_OBJECT_ALLOCATION_FAILURE:
+        return " (the memory is used up)";
+    case CL_OUT_OF_RESOURCES:
+        return " (out of resources)";
+    case CL_OUT_OF_HOST_MEMORY:
+        return " (out of host memory)";
+    case CL_INVALID_BUFFER_SIZE:
+        return " (a buffer larger than the device allows)";
+    default:
+        return "";
+    }
+}
+
 /* Note the first failure in the answer; returns false. */
 static bool failed(json_t *answer, const char *what, cl_int code)
 {
     char text[128];
-    snprintf(text, sizeof text, "%s: OpenCL error %d", what, (int)code);
+    snprintf(text, sizeof text, "%s: OpenCL error %d%s", what, (int)code, meaning_of(code));
     json_object_set_new(answer, "error", json_string(text));
     json_object_set_new(answer, "error_code", json_integer(code));
     return false;
@@ -187,8 +208,9 @@ static bool build(struct load *l, json_t *answer)
         return failed(answer, "clCreateKernel", rc);
     l->out = cl.clCreateBuffer(l->context, CL_MEM_WRITE_ONLY, ITEMS * sizeof(cl_uint), NULL,
                                &rc);
+    _Static_assert(ITEMS * sizeof(cl_uint) == 16384, "as said below");
     if (rc)
-        return failed(answer, "clCreateBuffer", rc);
+        return failed(answer, "clCreateBuffer of 16 KiB", rc);
     l->taken_bytes = ITEMS * sizeof(cl_uint);
     return true;
 }

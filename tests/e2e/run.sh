@@ -80,6 +80,9 @@ if [ "$placing" = mount ]; then
 else
     skip "a submitted job with an empty environment" "needs root and mount namespaces"
 fi
+says "in a slice that is too small for it the self-test says why" \
+    'clCreateBuffer of 16 KiB: OpenCL error -61 .a buffer larger than the device allows' \
+    sluice run --mem 1KiB --compute 5 -- sluice-selftest --json
 fails "a submitted program that does not exist is 127" 127 sluice submit --mem 64MiB --compute 5 -- /no/such/program
 printf '#!/no/such/interpreter\n' >"$scratch/lost"
 chmod +x "$scratch/lost"

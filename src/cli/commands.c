@@ -5,7 +5,10 @@
 /* clang-format off */
 
 const struct cli_option cli_global_options[] = {
-    { "output", 'o', "FORMAT", CLI_WORD, "print a table or JSON", .words = "table json" },
+    { "output", 'o', "FORMAT", CLI_WORD,
+      "print a table, or JSON: memory there in bytes, compute in permille (300 is 30 %), null"
+      " for what is not known",
+      .words = "table json" },
     { "run-dir", 0, "DIR", CLI_TEXT,
       "the agent's run directory (default: SLUICE_RUN_DIR, else root's if an agent runs"
       " there, else this user's)",
@@ -235,12 +238,15 @@ const struct cli_command cli_commands[] = {
       .synopsis = "[--once] [--interval TIME]",
       .about =
           "Keys: q quits, p pauses, up and down scroll; s sorts by share, m by memory, n by name,"
-          " d by device.",
+          " d by device.\n\n"
+          "Starts no agent: with none running nothing is lent, and a message says so.",
       .options = top_options,
       .run = cmd_top },
     { .name = "devices",
       .summary = "list the devices of this machine and what is lent of them",
       .synopsis = "",
+      .about = "With no agent running, one is started in the background to look; it ends by"
+               " itself 60 seconds after its last lease.",
       .options = no_options,
       .run = cmd_devices },
     { .name = "resize",

@@ -379,29 +379,45 @@ static json_t *plan_slice(const struct device *d, const struct lease_slice *s)
                      (int)s->compute_limit_permille, "grade", grade_name(d->grades.memory));
 }
 
+/* What to type for it.  Memory that differs from device to device was not named. */
+static void format_normal(const struct lease_request *q, const struct lease_slice *slices,
+                          char *out, size_t size)
+{
+    const struct lease_slice *s = &slices[0];
+    char text[32];
+    bool alike = true;
+    size_t at = 0;
+    for (uint32_t i = 1; i < q->slice_count; i++)
+        alike &= slices[i].mem_request_bytes == s->mem_request_bytes;
+    if (alike)
+        at += (size_t)snprintf(out, size, "--mem %s ",
+                               units_format_size(s->mem_request_bytes, text));
+    if (alike && s->mem_limit_bytes != s->mem_request_bytes)
+        at += (size_t)snprintf(out + at, size - at, "--mem-limit %s ",
+                               units_format_size(s->mem_limit_bytes, text));
+    at += (size_t)snprintf(out + at, size - at, "--compute %s --mode %s",
+                           units_format_share(q->compute_request_permille
+                                                  ? q->compute_request_permille
+                                                  : q->compute_limit_permille,
+                                              q->compute_limit_permille, text),
+                           lease_mode_name(q->mode));
+    if (q->slice_count > 1)
+        snprintf(out + at, size - at, " --devices %u", q->slice_count);
+}
+
 /* The first slice's members at the top, as a lease shows them; "normal" is what to type. */
 static void answer_plan(const struct agent *a, struct api_request *r,
                         const struct lease_request *q, const struct place_verdict *v)
 {
+    struct lease_slice slice[LEASE_MAX_SLICES];
+    char normal[200];
     json_t *slices = json_array();
     for (uint32_t i = 0; i < q->slice_count; i++) {
-        struct lease_slice s;
-        place_slice_fill(&a->device[v->device[i]], q, &s);
-        json_array_append_new(slices, plan_slice(&a->device[v->device[i]], &s));
+        place_slice_fill(&a->device[v->device[i]], q, &slice[i]);
+        json_array_append_new(slices, plan_slice(&a->device[v->device[i]], &slice[i]));
     }
     json_t *plan = json_deep_copy(json_array_get(slices, 0));
-    char normal[120], mem[32], share[32];
-    uint64_t bytes = (uint64_t)json_integer_value(
-        json_object_get(json_object_get(plan, "mem"), "request"));
-    snprintf(normal, sizeof normal, "--mem %s --compute %s --mode %s",
-             units_format_size(bytes, mem),
-             units_format_share(q->compute_request_permille ? q->compute_request_permille
-                                                            : q->compute_limit_permille,
-                                q->compute_limit_permille, share),
-             lease_mode_name(q->mode));
-    size_t used = strlen(normal);
-    if (q->slice_count > 1)
-        snprintf(normal + used, sizeof normal - used, " --devices %u", q->slice_count);
+    format_normal(q, slice, normal, sizeof normal);
     json_object_set_new(plan, "normal", json_string(normal));
     json_object_set_new(plan, "mode", json_string(lease_mode_name(q->mode)));
     json_object_set_new(plan, "dry_run", json_true());

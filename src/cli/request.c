@@ -213,6 +213,16 @@ int request_lease(struct cli *cli, const struct lease_request *q, json_t *comman
     return post_lease(cli, q, command, false, answer, problem, err);
 }
 
+static void format_memory(const json_t *value, struct buf *out)
+{
+    char text[32];
+    uint64_t request = (uint64_t)json_integer_value(json_object_get(value, "request"));
+    uint64_t limit = (uint64_t)json_integer_value(json_object_get(value, "limit"));
+    buf_add(out, units_format_size(request, text));
+    if (limit > request)
+        buf_addf(out, "..%s", units_format_size(limit, text));
+}
+
 /* A member of a plan as people read it; "" for what is not for them. */
 static void format_member(const char *key, const json_t *value, struct buf *out)
 {
@@ -223,7 +233,7 @@ static void format_member(const char *key, const json_t *value, struct buf *out)
     else if (json_is_boolean(value))
         buf_add(out, json_is_true(value) ? "yes" : "no");
     else if (!strcmp(key, "mem"))
-        buf_add(out, units_format_size((uint64_t)json_integer_value(request), text));
+        format_memory(value, out);
     else if (!strcmp(key, "compute"))
         buf_add(out,
                 units_format_share(

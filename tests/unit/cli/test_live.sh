@@ -75,6 +75,9 @@ status 0 run --device a100 --dry-run --mem 1GiB --compute 10 -- true
 status 0 run --devices 2 --dry-run --mem 1GiB --compute 10 -- true
 said "^device  *emu-a100-80g-[01], emu-a100-80g-[01]$"
 said "^mem  *1GiB$"
+status 0 run --dry-run --mem 1GiB --mem-limit 2GiB --mode burst --compute 10 -- true
+said "^mem  *1GiB..2GiB$"
+said "^normal  *--mem 1GiB --mem-limit 2GiB --compute 10% --mode burst$"
 status 125 run --compute 70..30 -- true
 
 # nothing is lent for what cannot run
@@ -177,7 +180,10 @@ for command in ps jobs "top --once"; do
 done
 status 0 down
 # nor what an agent leaves that was told to end alone
-"$bin/sluice" -q up --emulate l4:1 >"$out/said"
+"$bin/sluice" -q up --emulate a100-80g,l4 >"$out/said"
+status 0 run --dry-run --devices 2 -- true
+said "^mem  *81251MiB, 22846MiB$"
+said "^normal  *--compute 100% --mode hard --devices 2$"
 kill "$(pgrep -f "sluice-agent.*$SLUICE_RUN_DIR")"
 while [ -S "$SLUICE_RUN_DIR/agent.sock" ]; do sleep 0.1; done
 status 1 ps

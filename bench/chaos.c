@@ -1,11 +1,14 @@
 /*
  * bench-chaos: kill -9 of a random process, again and again: nothing may leak or hang, and two
- * witnesses that nobody kills must go on at their rate.
+ * witnesses that nobody kills must keep their share of the device.
  *
  * Each round starts victims until there are four, picks one of: a victim's program, its
  * shim, its `sluice run`, the agent, the broker; kills it with SIGKILL; and waits
  * for what must follow (seconds, not minutes: more is a hang).  At the end everything is
  * released and nothing may be left: no bytes, no clients, no processes, no cgroups.
+ *
+ * The witnesses' share is device time by the counters of each broker while it lives; kernels,
+ * against 10 s before the first kill, stand beside it: they count the times without a broker too.
  *
  *   KILLS=500 bench-chaos    (default 500, QUICK 25)
  */
@@ -34,19 +37,26 @@
 #define PATIENCE_NS (15 * NS_PER_S)
 #define ROUND_NS    (500 * NS_PER_MS) /* a start costs the host threads' core some 150 ms */
 
+enum target { PROGRAM, SHIM, RUN, AGENT, BROKER, TARGETS };
+
 struct victim {
     pid_t run; /* our child: `sluice run`; 0: none */
     char name[16];
 };
 
+#define MAX_KILLS 10000
+#define WITNESSES 2
+static const double promise[WITNESSES] = { 40, 20 }; /* percent */
+
 struct chaos {
     struct stage stage;
+    struct share_sample last; /* of the broker that lives; count 0: none yet */
+    uint64_t held_ns[WITNESSES], deliverable_ns;
+    double away_ms[MAX_KILLS]; /* from the kill of a broker to the next one's answer */
     struct victim victim[VICTIMS];
     unsigned random, named;
-    int kills[5], hangs, leaks;
+    int kills[TARGETS], hangs, leaks;
 };
-
-enum target { PROGRAM, SHIM, RUN, AGENT, BROKER, TARGETS };
 
 /* GET of the API; NULL while no agent answers. */
 static json_t *ask(struct chaos *c, const char *path)
@@ -125,32 +135,66 @@ static bool lease_is_gone(struct chaos *c, const char *name)
     return gone;
 }
 
+/* They are the first two leases: numbers 1 and 2. */
+static bool shows_witnesses(const struct share_sample *s)
+{
+    return s->count >= WITNESSES && s->lease[WITNESSES - 1].number == WITNESSES;
+}
+
+/* What the witnesses had since the last look at this broker. */
+static void look(struct chaos *c)
+{
+    struct share_sample now;
+    const struct share_sample *last = &c->last;
+    struct proto_ctl device = { .kind = PROTO_CTL_STAT_DEVICE };
+    if (stage_call(&c->stage, &device))
+        return; /* a new broker was not told of it yet */
+    stage_sample(&c->stage, &now);
+    if (shows_witnesses(last) && shows_witnesses(&now)) {
+        c->deliverable_ns += now.deliverable_ns - last->deliverable_ns;
+        for (int i = 0; i < WITNESSES; i++)
+            c->held_ns[i] += now.lease[i].held_ns - last->lease[i].held_ns;
+    }
+    c->last = now;
+}
+
 /* Until another broker answers: a dying one's socket can still be connected to. */
 static bool reconnect(struct chaos *c, pid_t killed)
 {
     for (uint64_t begin = clock_now_ns(); clock_now_ns() - begin < PATIENCE_NS;
-         usleep(20000)) {
+         usleep(2000)) {
         struct proto_ctl info = { .kind = PROTO_CTL_INFO };
         close(c->stage.control);
         if (stage_reconnect(&c->stage) && stage_try(&c->stage, &info) && !info.code &&
-            info.info.pid != killed)
+            info.info.pid != killed) {
+            c->away_ms[c->kills[BROKER] - 1] = (double)(clock_now_ns() - begin) / 1e6;
             return true;
+        }
     }
     return false;
+}
+
+/* Returns when it has its lease. */
+static pid_t start_load(struct chaos *c, const char *name, double percent, const char *out)
+{
+    char share[16];
+    snprintf(share, sizeof share, "%g", percent);
+    struct load load = { "async", 500, 0, 36000, 0, true, false };
+    const char *options[] = { "--mem", "64MiB", "--compute", share, "--name", name, NULL };
+    pid_t run = load_start(&c->stage, &load, options, out);
+    for (uint64_t begin = clock_now_ns(); clock_now_ns() - begin < PATIENCE_NS;
+         usleep(20000))
+        if (shim_of(c, name))
+            return run;
+    fprintf(stderr, "bench-chaos: %s did not start\n", name);
+    c->hangs++;
+    return run;
 }
 
 static void start_victim(struct chaos *c, struct victim *v)
 {
     snprintf(v->name, sizeof v->name, "victim-%u", c->named++);
-    struct load load = { "async", 500, 0, 3600, 0, true, false };
-    const char *options[] = { "--mem", "64MiB", "--compute", "5", "--name", v->name, NULL };
-    v->run = load_start(&c->stage, &load, options, NULL);
-    for (uint64_t begin = clock_now_ns(); clock_now_ns() - begin < PATIENCE_NS;
-         usleep(20000))
-        if (shim_of(c, v->name))
-            return;
-    fprintf(stderr, "bench-chaos: %s did not start\n", v->name);
-    c->hangs++;
+    v->run = start_load(c, v->name, 5, NULL);
 }
 
 static void start_victims(struct chaos *c)
@@ -213,6 +257,7 @@ static void kill_one(struct chaos *c, enum target target)
     }
     if (pid <= 1)
         return;
+    look(c);
     kill(pid, SIGKILL);
     c->kills[target]++;
     switch (target) {
@@ -235,6 +280,7 @@ static void kill_one(struct chaos *c, enum target target)
         tell(c, "up", NULL);
         break;
     case BROKER:
+        c->last.count = 0;
         if (!reconnect(c, pid)) {
             fprintf(stderr, "bench-chaos: the broker did not come back\n");
             c->hangs++;
@@ -274,7 +320,7 @@ static void release_all(struct chaos *c, pid_t *witness)
             tell(c, "release", c->victim[i].name);
             expect_end(c, &c->victim[i]);
         }
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < WITNESSES; i++) {
         kill(witness[i], SIGTERM);
         stage_wait(witness[i]);
     }
@@ -290,10 +336,27 @@ static void release_all(struct chaos *c, pid_t *witness)
     c->leaks++;
 }
 
+static void report_witness(struct report *r, const struct chaos *c, int i,
+                           double kernels_lost)
+{
+    char name[96], note[160];
+    double had = 100.0 * (double)c->held_ns[i] / (double)c->deliverable_ns;
+    snprintf(name, sizeof name, "witness at %g %%: device time lost of its promise",
+             promise[i]);
+    snprintf(note, sizeof note, "had %.3f %% of %.0f s by the brokers' counters", had,
+             (double)c->deliverable_ns / 1e9);
+    report_add(r, &(struct row){ name, "%", "mean", (1 - had / promise[i]) * 100, NAN, NAN,
+                                 3.0, 1, note });
+    snprintf(name, sizeof name, "witness at %g %%: kernels lost", promise[i]);
+    report_add(r, &(struct row){ name, "%", "mean", kernels_lost * 100, NAN, NAN, NAN, 1,
+                                 "against 10 s before the first kill" });
+}
+
 int main(void)
 {
     static struct chaos c = { .random = 20260401 };
     int rounds = getenv("KILLS") ? atoi(getenv("KILLS")) : getenv("QUICK") ? 25 : 500;
+    rounds = rounds > MAX_KILLS ? MAX_KILLS : rounds;
     cpu_set_t cpu1;
     CPU_ZERO(&cpu1);
     CPU_SET(1, &cpu1);
@@ -304,33 +367,31 @@ int main(void)
     struct report *r = report_open(
         "chaos", "kill -9 of a random process of lease, shim, client, agent, broker");
 
-    /* two witnesses that nobody kills; their rate before and during */
-    pid_t witness[2];
-    char out[2][96];
-    struct load load = { "async", 500, 0, 36000, 0, true, false };
-    for (int i = 0; i < 2; i++) {
-        const char *options[] = { "--mem", "64MiB", "--compute", i ? "20" : "40", NULL };
+    pid_t witness[WITNESSES];
+    char out[WITNESSES][96];
+    for (int i = 0; i < WITNESSES; i++) {
         snprintf(out[i], sizeof out[i], "%s/witness%d", c.stage.dir, i);
-        witness[i] = load_start(&c.stage, &load, options, out[i]);
+        witness[i] = start_load(&c, i ? "witness-1" : "witness-0", promise[i], out[i]);
     }
     start_victims(&c);
     sleep(2);
     uint64_t begin_ns = clock_now_ns();
     sleep(10);
     uint64_t calm_ns = clock_now_ns();
-    double calm[2] = { load_rate(out[0], begin_ns, calm_ns),
-                       load_rate(out[1], begin_ns, calm_ns) };
+    double calm[WITNESSES], during[WITNESSES];
+    for (int i = 0; i < WITNESSES; i++)
+        calm[i] = load_rate(out[i], begin_ns, calm_ns);
 
     for (int i = 0; i < rounds; i++) {
         uint64_t next_ns = clock_now_ns() + ROUND_NS;
         start_victims(&c);
         kill_one(&c, (enum target)(rand_r(&c.random) % TARGETS));
-        uint64_t now = clock_now_ns();
-        if (now < next_ns)
-            usleep((useconds_t)((next_ns - now) / NS_PER_US));
+        for (; clock_now_ns() < next_ns; usleep(20000))
+            look(&c);
     }
-    double during[2] = { load_rate(out[0], calm_ns, UINT64_MAX),
-                         load_rate(out[1], calm_ns, UINT64_MAX) };
+    look(&c);
+    for (int i = 0; i < WITNESSES; i++)
+        during[i] = load_rate(out[i], calm_ns, UINT64_MAX);
     release_all(&c, witness);
     stage_close_keep(&c.stage);
     int left = 0;
@@ -350,11 +411,13 @@ int main(void)
                                  NAN, 0, (size_t)kills, note });
     report_add(r, &(struct row){ "leaks: bytes, leases, processes", "", "count",
                                  c.leaks + left, NAN, NAN, 0, (size_t)kills, NULL });
-    for (int i = 0; i < 2; i++)
-        report_add(r, &(struct row){ i ? "witness at 20 %: kernels lost"
-                                       : "witness at 40 %: kernels lost",
-                                     "%", "mean", (1 - during[i] / calm[i]) * 100, NAN, NAN,
-                                     3.0, 1, "against 10 s before the first kill" });
+    for (int i = 0; i < WITNESSES; i++)
+        report_witness(r, &c, i, 1 - during[i] / calm[i]);
+    double low, high;
+    stats_median_interval(c.away_ms, (size_t)c.kills[BROKER], &low, &high);
+    report_add(r, &(struct row){ "kill of the broker to the next one's answer", "ms",
+                                 "median", stats_median(c.away_ms, (size_t)c.kills[BROKER]),
+                                 low, high, NAN, (size_t)c.kills[BROKER], NULL });
     stage_remove(&c.stage);
     return report_close(r);
 }

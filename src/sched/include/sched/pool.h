@@ -1,0 +1,123 @@
+/*
+ * The pool as placement sees it: what every node and device still has free.
+ *
+ * Nodes in the same state – kind, free host CPU and memory, and the same
+ * free devices – are interchangeable: they form one *capacity class*, and
+ * placement chooses among classes, not nodes (sched/place.h).
+ *
+ * Pure: no clock, no I/O, no threads, no globals; the owner calls from one
+ * thread.  Memory is allocated when nodes are added, never while slices are
+ * taken and given.  Compute is permille of one device, memory bytes, host CPU
+ * milli-cores.  Models and labels are small numbers that the caller gives out.
+ *
+ * These always hold between two calls (pool_check):
+ *   - 0 <= free <= capacity in every dimension of every node and device;
+ *   - a time-shared device carries at most one lease that spans several
+ *     devices (each would hold one card's turn and wait for the other's);
+ *   - a node that may take work is a member of exactly the class of its state.
+ */
+#ifndef SCHED_POOL_H
+#define SCHED_POOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/err.h"
+
+#define POOL_MAX_DEVICES 16 /* of one node */
+#define POOL_MAX_MODELS  64 /* so that a set of them is one word */
+#define POOL_LABEL_WORDS 4  /* 256 labels ("zone=a", "cuda>=12.3") in the pool */
+
+struct pool;
+
+struct pool_labels {
+    uint64_t bits[POOL_LABEL_WORDS];
+};
+
+/* A device of a node: what may be lent of it. */
+struct pool_device {
+    uint32_t model;     /* < POOL_MAX_MODELS */
+    uint64_t mem_bytes; /* less the reserve */
+};
+
+/* What a node is. */
+struct pool_node {
+    uint32_t cpu_milli;
+    uint64_t host_mem_bytes;
+    uint32_t device_count;
+    struct pool_device device[POOL_MAX_DEVICES];
+    struct pool_labels labels;
+};
+
+/* A slice or several alike, on one node: what a request asks of it. */
+struct pool_ask {
+    uint32_t devices;         /* different ones; 0: host CPU and memory only */
+    uint32_t permille;        /* of each, 0..1000; 1000 is the whole device */
+    uint64_t mem_bytes;       /* of each */
+    uint32_t cpu_milli;       /* in all */
+    uint64_t host_mem_bytes;  /* in all */
+    uint64_t models;          /* bit per model that will do; 0: any */
+    struct pool_labels need;  /* labels the node must have */
+    struct pool_labels avoid; /* … must not have */
+    uint32_t owner;           /* shares a device with the same owner only; 0 is one, too */
+};
+
+/* Where an ask was put. */
+struct pool_place {
+    uint32_t node;
+    uint32_t device_count;
+    uint8_t device[POOL_MAX_DEVICES]; /* indexes on the node, ascending */
+};
+
+/* -SL_INTERNAL: no memory. */
+int pool_create(struct pool **out, struct sl_err *err);
+void pool_destroy(struct pool *p);
+
+/* The new node's number is the count of nodes before.  It takes work at once.
+ * -SL_INVALID for what cannot be, -SL_INTERNAL for no memory. */
+int pool_add_node(struct pool *p, const struct pool_node *n, uint32_t *node,
+                  struct sl_err *err);
+
+/* May new work come here?  What runs stays. */
+void pool_set_open(struct pool *p, uint32_t node, bool open);
+
+uint32_t pool_node_count(const struct pool *p);
+const struct pool_node *pool_node_at(const struct pool *p, uint32_t node);
+
+/* What is free on a node now. */
+struct pool_free {
+    uint32_t cpu_milli;
+    uint64_t host_mem_bytes;
+    uint32_t permille[POOL_MAX_DEVICES];
+    uint64_t mem_bytes[POOL_MAX_DEVICES];
+};
+void pool_free_at(const struct pool *p, uint32_t node, struct pool_free *out);
+
+/* Could this ask be met by the node when it is empty?  By what it has free now? */
+bool pool_ask_possible(const struct pool *p, const struct pool_ask *a, uint32_t node);
+bool pool_ask_fits(const struct pool *p, const struct pool_ask *a, uint32_t node);
+
+/* Does the ask fit on exactly these devices? */
+bool pool_place_fits(const struct pool *p, const struct pool_ask *a,
+                     const struct pool_place *at);
+
+/* Take what the ask wants at a place where it fits; give it back.  Both must
+ * match: giving what was not taken is our own bug (assert). */
+void pool_take(struct pool *p, const struct pool_ask *a, const struct pool_place *at);
+void pool_give(struct pool *p, const struct pool_ask *a, const struct pool_place *at);
+
+/*
+ * Trying: everything taken and given after pool_try() is undone by
+ * pool_undo() or stays with pool_keep().  Tries do not nest.  After an undo
+ * nothing observable differs from before.  -SL_INTERNAL from pool_try():
+ * no memory for `steps` takes and gives, which is the most a try may make.
+ */
+int pool_try(struct pool *p, uint32_t steps);
+void pool_undo(struct pool *p);
+void pool_keep(struct pool *p);
+
+/* Abort the program (our own bug) if an invariant above does not hold. */
+void pool_check(const struct pool *p);
+
+#endif

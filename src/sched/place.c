@@ -1,0 +1,581 @@
+/* Placement: the shortlist by fragmentation, the choice by expected waste. */
+#include "sched/place.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shape.h"
+#include "worth.h"
+
+#define PLACE_SHORTLIST 8
+#define PLACE_SHAPES    512  /* orders kept; the one unused longest makes room */
+#define WASTE_MEMORY    8192 /* states whose waste is remembered; a power of 2 */
+#define SHAPE_BUCKETS   1024
+#define SHAPE_NONE      UINT32_MAX
+
+/* What is known of a class's worth; valid for one birth and one target. */
+struct class_worth {
+    uint64_t birth, generation;
+    struct worth_frag frag;
+};
+
+struct waste_memory {
+    uint64_t hash, generation;
+    int32_t waste;
+};
+
+struct placer {
+    const struct pool *pool;
+    struct place_policy policy;
+    const struct worth_table *worth;
+    struct target *target;
+    uint64_t generation; /* of target and kinds; from 1 */
+    uint32_t kinds;
+    struct class_worth *class;
+    uint32_t class_room;
+    struct waste_memory *memory;
+    struct shape *shape;
+    uint32_t shape_count;
+    uint32_t *chain, *bucket; /* shapes by hash of the ask */
+    struct shape_entry *aside;
+    uint32_t aside_room;
+    uint64_t finds;
+};
+
+void place_policy_init(struct place_policy *policy)
+{
+    *policy = (struct place_policy){ .bucket_permille = 10, .scarcity_permille = 200 };
+}
+
+int placer_create(const struct pool *p, const struct place_policy *policy,
+                  struct placer **out, struct sl_err *err)
+{
+    struct placer *pl = calloc(1, sizeof *pl);
+    if (pl) {
+        pl->memory = calloc(WASTE_MEMORY, sizeof *pl->memory);
+        pl->shape = calloc(PLACE_SHAPES, sizeof *pl->shape);
+        pl->chain = malloc(PLACE_SHAPES * sizeof *pl->chain);
+        pl->bucket = malloc(SHAPE_BUCKETS * sizeof *pl->bucket);
+    }
+    if (!pl || !pl->memory || !pl->shape || !pl->chain || !pl->bucket) {
+        placer_destroy(pl);
+        return sl_fail(err, SL_INTERNAL, "placement: out of memory");
+    }
+    memset(pl->bucket, 0xff, SHAPE_BUCKETS * sizeof *pl->bucket);
+    pl->pool = p;
+    pl->policy = *policy;
+    if (!pl->policy.bucket_permille)
+        pl->policy.bucket_permille = 10;
+    pl->worth = worth_table();
+    pl->generation = 1;
+    *out = pl;
+    return 0;
+}
+
+void placer_destroy(struct placer *pl)
+{
+    if (!pl)
+        return;
+    for (uint32_t i = 0; pl->shape && i < pl->shape_count; i++)
+        shape_finish(&pl->shape[i]);
+    target_destroy(pl->target);
+    free(pl->class);
+    free(pl->memory);
+    free(pl->shape);
+    free(pl->chain);
+    free(pl->bucket);
+    free(pl->aside);
+    free(pl);
+}
+
+int placer_set_target(struct placer *pl, const struct place_shape *shapes, uint32_t count,
+                      struct sl_err *err)
+{
+    struct target *t = NULL;
+    if (count) {
+        int rc = target_create(pl->pool, shapes, count, &t, err);
+        if (rc)
+            return rc;
+    }
+    target_destroy(pl->target);
+    pl->target = t;
+    pl->generation++;
+    return 0;
+}
+
+/* ---- devices of a node for an ask ---- */
+
+/* An ask on a class: devices by their place in the sorted state. */
+struct choice {
+    uint32_t count;
+    uint8_t device[POOL_MAX_DEVICES];
+};
+
+static bool class_has_room(const struct pool *p, const struct pool_ask *a,
+                           const struct class_state *s)
+{
+    uint32_t suits = 0;
+    if (s->cpu_milli < a->cpu_milli || s->host_mem_bytes < a->host_mem_bytes ||
+        !pool_kind_suits(p, a, s->kind))
+        return false;
+    for (uint32_t i = 0; i < s->device_count && suits < a->devices; i++)
+        suits += pool_device_suits(a, &s->device[i]);
+    return suits >= a->devices;
+}
+
+/* Several devices: of one model if one has enough, those with least free. */
+static void choose_several(const struct pool_ask *a, const struct class_state *s,
+                           struct choice *out)
+{
+    uint32_t begin = 0, end = 0;
+    for (; begin < s->device_count; begin = end) {
+        uint32_t suits = 0;
+        for (end = begin;
+             end < s->device_count && s->device[end].model == s->device[begin].model; end++)
+            suits += pool_device_suits(a, &s->device[end]);
+        if (suits >= a->devices)
+            break;
+    }
+    if (begin == s->device_count)
+        begin = 0;
+    out->count = 0;
+    for (uint32_t i = begin; out->count < a->devices; i++)
+        if (pool_device_suits(a, &s->device[i]))
+            out->device[out->count++] = (uint8_t)i;
+}
+
+static struct class_device device_after(const struct class_device *d,
+                                        const struct pool_ask *a)
+{
+    struct class_device after = *d;
+    after.permille -= (uint16_t)a->permille;
+    after.mem_bytes -= a->mem_bytes;
+    after.owner = a->owner;
+    after.flags |= CLASS_USED | (a->devices > 1 ? CLASS_SPANNED : 0);
+    return after;
+}
+
+/* The state that a node of the class is in with the ask on it: by its content only,
+ * the devices are not sorted again. */
+static void state_after(const struct class_state *s, const struct pool_ask *a,
+                        const struct choice *c, struct class_state *out)
+{
+    *out = *s;
+    out->cpu_milli -= a->cpu_milli;
+    out->host_mem_bytes -= a->host_mem_bytes;
+    out->idle_permille -= c->count * a->permille;
+    for (uint32_t i = 0; i < c->count; i++)
+        out->device[c->device[i]] = device_after(&s->device[c->device[i]], a);
+}
+
+/* ---- ranks ---- */
+
+static int64_t floor_div(int64_t a, int64_t b)
+{
+    return a / b - (a % b < 0);
+}
+
+/* Growth of fragmentation on the best devices for the ask, x LANE_WEIGHT_SUM. */
+static int32_t frag_growth(const struct placer *pl, const struct pool_ask *a,
+                           const struct class_state *s, const struct worth_frag *w,
+                           struct choice *out)
+{
+    uint32_t cpu = s->cpu_milli - a->cpu_milli;
+    uint64_t host = s->host_mem_bytes - a->host_mem_bytes;
+    *out = (struct choice){ 0 };
+    if (!a->devices)
+        return pl->worth->frag_after(pl->target, s, w, UINT32_MAX, NULL, cpu, host) -
+               w->frag;
+    if (a->devices > 1) {
+        struct class_state after;
+        struct worth_frag then;
+        choose_several(a, s, out);
+        state_after(s, a, out, &after);
+        pl->worth->frag(pl->target, &after, &then);
+        return then.frag - w->frag;
+    }
+    int64_t best_bucket = INT64_MAX,
+            bucket_size = (int64_t)pl->policy.bucket_permille * LANE_WEIGHT_SUM;
+    int32_t best = 0;
+    for (uint32_t i = 0; i < s->device_count; i++) {
+        const struct class_device *d = &s->device[i];
+        if (!pool_device_suits(a, d) || (i && !memcmp(d, d - 1, sizeof *d)))
+            continue;
+        struct class_device after = device_after(d, a);
+        int32_t growth =
+            pl->worth->frag_after(pl->target, s, w, i, &after, cpu, host) - w->frag;
+        int64_t bucket = floor_div(growth + (int64_t)pl->target->price_permille[d->model] *
+                                                pl->policy.scarcity_permille * a->permille /
+                                                1000000 * LANE_WEIGHT_SUM,
+                                   bucket_size);
+        /* devices are sorted by what they have free: the first of equals is fuller */
+        if (bucket < best_bucket) {
+            best_bucket = bucket;
+            best = growth;
+            *out = (struct choice){ .count = 1, .device = { (uint8_t)i } };
+        }
+    }
+    return best;
+}
+
+/* What the choice costs beyond the growth, permille: models that others need. */
+static int64_t price_of(const struct placer *pl, const struct pool_ask *a,
+                        const struct class_state *s, const struct choice *c)
+{
+    int64_t price = 0;
+    for (uint32_t i = 0; i < c->count; i++)
+        price += pl->target->price_permille[s->device[c->device[i]].model];
+    return price * pl->policy.scarcity_permille * a->permille / 1000000;
+}
+
+#define RANK_CPU_BITS  24
+#define RANK_IDLE_BITS 16
+#define RANK_ZERO      (1 << 23)
+
+/* Smaller first: the bucket, then the fuller node, then the one with less CPU. */
+static uint64_t rank_key(int64_t bucket, const struct class_state *s)
+{
+    uint64_t high = (uint64_t)(bucket + RANK_ZERO);
+    uint64_t cpu = s->cpu_milli >> RANK_CPU_BITS ? (1u << RANK_CPU_BITS) - 1 : s->cpu_milli;
+    return high << (RANK_CPU_BITS + RANK_IDLE_BITS) |
+           (uint64_t)s->idle_permille << RANK_CPU_BITS | cpu;
+}
+
+/* Best fit and its opposite: what would be left free of the devices, compute and
+ * memory, in permille and 64 MiB. */
+static int64_t left_free(const struct pool_ask *a, const struct class_state *s, bool most,
+                         struct choice *out)
+{
+    int64_t best = 0, sum = 0;
+    *out = (struct choice){ 0 };
+    if (a->devices > 1) {
+        choose_several(a, s, out);
+        for (uint32_t i = 0; i < out->count; i++)
+            sum += s->device[out->device[i]].permille - a->permille +
+                   (int64_t)((s->device[out->device[i]].mem_bytes - a->mem_bytes) >> 26);
+        return sum;
+    }
+    for (uint32_t i = 0; i < s->device_count && a->devices; i++) {
+        const struct class_device *d = &s->device[i];
+        if (!pool_device_suits(a, d))
+            continue;
+        int64_t left = d->permille - (int64_t)a->permille +
+                       (int64_t)((d->mem_bytes - a->mem_bytes) >> 26);
+        if (!out->count || (most ? left > best : left < best)) {
+            best = left;
+            *out = (struct choice){ .count = 1, .device = { (uint8_t)i } };
+        }
+    }
+    return best;
+}
+
+static enum place_rule rule_of(const struct placer *pl)
+{
+    return pl->policy.rule == PLACE_FILL && !pl->target ? PLACE_BEST_FIT : pl->policy.rule;
+}
+
+/* The rank of a state for an ask that fits it, and the devices. */
+static struct shape_rank rank_state(const struct placer *pl, const struct pool_ask *a,
+                                    const struct class_state *s, uint64_t hash,
+                                    const struct worth_frag *w, struct choice *choice)
+{
+    struct shape_rank r = { .hash = hash };
+    switch (rule_of(pl)) {
+    case PLACE_FILL: {
+        int64_t growth = frag_growth(pl, a, s, w, choice);
+        r.key = rank_key(floor_div(growth + price_of(pl, a, s, choice) * LANE_WEIGHT_SUM,
+                                   (int64_t)pl->policy.bucket_permille * LANE_WEIGHT_SUM),
+                         s);
+        break;
+    }
+    case PLACE_BEST_FIT:
+        r.key = rank_key(left_free(a, s, false, choice), s);
+        break;
+    case PLACE_SPREAD:
+        left_free(a, s, true, choice);
+        r.key = rank_key(-(int64_t)s->idle_permille, s);
+        break;
+    }
+    return r;
+}
+
+static const struct worth_frag *class_frag(struct placer *pl, uint32_t class)
+{
+    struct class_worth *w = &pl->class[class];
+    const struct class *k = &pl->pool->classes.class[class];
+    if (rule_of(pl) == PLACE_FILL &&
+        (w->birth != k->birth || w->generation != pl->generation)) {
+        w->birth = k->birth;
+        w->generation = pl->generation;
+        pl->worth->frag(pl->target, &k->state, &w->frag);
+    }
+    return &w->frag;
+}
+
+static bool rank_class(void *ctx, const struct pool_ask *a, uint32_t class,
+                       struct shape_rank *out)
+{
+    struct placer *pl = ctx;
+    const struct class *k = &pl->pool->classes.class[class];
+    struct choice choice;
+    if (!class_has_room(pl->pool, a, &k->state))
+        return false;
+    *out = rank_state(pl, a, &k->state, k->hash, class_frag(pl, class), &choice);
+    return true;
+}
+
+/* ---- waste ---- */
+
+static uint64_t mix(uint64_t h, uint64_t x)
+{
+    h = (h ^ x) * 0xff51afd7ed558ccdull;
+    return h ^ h >> 29;
+}
+
+/* The state is known by its content; which class it is does not matter. */
+static int32_t waste_of(struct placer *pl, const struct class_state *s)
+{
+    uint64_t h = mix(s->host_mem_bytes, (uint64_t)s->cpu_milli << 32 | s->kind);
+    for (uint32_t i = 0; i < s->device_count; i++)
+        h = mix(mix(h, s->device[i].mem_bytes),
+                (uint64_t)s->device[i].permille << 8 | s->device[i].model);
+    struct waste_memory *m = &pl->memory[h & (WASTE_MEMORY - 1)];
+    if (m->hash != h || m->generation != pl->generation)
+        *m = (struct waste_memory){ h, pl->generation, pl->worth->waste(pl->target, s) };
+    return m->waste;
+}
+
+static int64_t waste_bucket(struct placer *pl, const struct pool_ask *a,
+                            const struct class_state *s, const struct choice *c)
+{
+    struct class_state after;
+    state_after(s, a, c, &after);
+    int64_t growth = waste_of(pl, &after) - waste_of(pl, s);
+    return floor_div(growth + price_of(pl, a, s, c) * WASTE_LANES,
+                     (int64_t)pl->policy.bucket_permille * WASTE_LANES);
+}
+
+/* ---- from a class to a place ---- */
+
+/* Find the chosen devices on a node of the class: equal ones in order of index. */
+static void locate(const struct pool *p, uint32_t node, const struct class_state *s,
+                   const struct choice *c, struct pool_place *out)
+{
+    const struct pool_slot *n = &p->node[node];
+    uint32_t used = 0;
+    *out = (struct pool_place){ .node = node, .device_count = c->count };
+    for (uint32_t i = 0; i < c->count; i++)
+        for (uint32_t k = 0; k < n->is.device_count; k++)
+            if (!(used >> k & 1) && !memcmp(&n->device[k].now, &s->device[c->device[i]],
+                                            sizeof n->device[k].now)) {
+                used |= 1u << k;
+                break;
+            }
+    for (uint32_t k = 0, at = 0; k < n->is.device_count; k++)
+        if (used >> k & 1)
+            out->device[at++] = (uint8_t)k;
+}
+
+static bool filter_ok(const struct place_filter *f, uint32_t node)
+{
+    return !f || !f->node_ok || f->node_ok(f->ctx, node);
+}
+
+/* Ranks follow the target and the kinds: both are one generation. */
+static int catch_up(struct placer *pl)
+{
+    const struct classes *c = &pl->pool->classes;
+    if (c->room > pl->class_room) {
+        struct class_worth *class = realloc(pl->class, c->room * sizeof *class);
+        struct shape_entry *aside = realloc(pl->aside, c->room * sizeof *aside);
+        if (class)
+            pl->class = class;
+        if (aside)
+            pl->aside = aside;
+        if (!class || !aside)
+            return -SL_INTERNAL;
+        memset(pl->class + pl->class_room, 0,
+               (c->room - pl->class_room) * sizeof *pl->class);
+        pl->class_room = c->room;
+    }
+    if (pl->target && pl->kinds != pl->pool->kind_count) {
+        if (target_add_kinds(pl->target, pl->pool))
+            return -SL_INTERNAL;
+        pl->kinds = pl->pool->kind_count;
+    }
+    return 0;
+}
+
+/* ---- shapes ---- */
+
+static uint32_t ask_bucket(const struct pool_ask *a)
+{
+    uint64_t h = mix(a->mem_bytes, (uint64_t)a->devices << 32 | a->permille);
+    h = mix(mix(h, a->host_mem_bytes), (uint64_t)a->owner << 32 | a->cpu_milli);
+    h = mix(h, a->models);
+    for (int i = 0; i < POOL_LABEL_WORDS; i++)
+        h = mix(mix(h, a->need.bits[i]), a->avoid.bits[i]);
+    return (uint32_t)(h & (SHAPE_BUCKETS - 1));
+}
+
+static bool ask_equal(const struct pool_ask *a, const struct pool_ask *b)
+{
+    return a->devices == b->devices && a->permille == b->permille &&
+           a->mem_bytes == b->mem_bytes && a->cpu_milli == b->cpu_milli &&
+           a->host_mem_bytes == b->host_mem_bytes && a->models == b->models &&
+           a->owner == b->owner && !memcmp(&a->need, &b->need, sizeof a->need) &&
+           !memcmp(&a->avoid, &b->avoid, sizeof a->avoid);
+}
+
+static uint32_t unused_longest(struct placer *pl)
+{
+    uint32_t oldest = 0;
+    for (uint32_t i = 1; i < PLACE_SHAPES; i++)
+        if (pl->shape[i].used < pl->shape[oldest].used)
+            oldest = i;
+    uint32_t *link = &pl->bucket[ask_bucket(&pl->shape[oldest].ask)];
+    while (*link != oldest)
+        link = &pl->chain[*link];
+    *link = pl->chain[oldest];
+    return oldest;
+}
+
+static struct shape *shape_of(struct placer *pl, const struct pool_ask *a)
+{
+    uint32_t bucket = ask_bucket(a), i = pl->bucket[bucket];
+    while (i != SHAPE_NONE && !ask_equal(&pl->shape[i].ask, a))
+        i = pl->chain[i];
+    if (i == SHAPE_NONE) {
+        i = pl->shape_count < PLACE_SHAPES ? pl->shape_count++ : unused_longest(pl);
+        struct shape *s = &pl->shape[i];
+        s->ask = *a; /* the heap's memory is used again */
+        s->count = 0;
+        s->generation = 0;
+        pl->chain[i] = pl->bucket[bucket];
+        pl->bucket[bucket] = i;
+    }
+    pl->shape[i].used = ++pl->finds;
+    return &pl->shape[i];
+}
+
+/* ---- the decision ---- */
+
+int placer_find(struct placer *pl, const struct pool_ask *a,
+                const struct place_filter *filter, struct pool_place *out)
+{
+    const struct classes *c = &pl->pool->classes;
+    struct shape *shape;
+    struct shape_entry e;
+    uint32_t popped = 0, listed = 0, node = CLASS_NONE;
+    uint32_t enough = rule_of(pl) == PLACE_FILL ? PLACE_SHORTLIST : 1;
+    int64_t best = INT64_MAX;
+    struct choice chosen;
+    const struct class_state *state = NULL;
+
+    if (catch_up(pl))
+        return -SL_INTERNAL;
+    shape = shape_of(pl, a);
+    if (shape_catch_up(shape, c, pl->generation, rank_class, pl))
+        return -SL_INTERNAL;
+    while (listed < enough && shape_pop(shape, c, &e)) {
+        pl->aside[popped++] = e;
+        uint32_t first = classes_first(c, e.class, filter ? filter->node_ok : NULL,
+                                       filter ? filter->ctx : NULL);
+        if (first == CLASS_NONE)
+            continue;
+        listed++;
+        const struct class_state *s = &c->class[e.class].state;
+        struct choice choice;
+        rank_state(pl, a, s, 0, class_frag(pl, e.class), &choice);
+        int64_t bucket = enough > 1 ? waste_bucket(pl, a, s, &choice) : 0;
+        if (bucket < best) {
+            best = bucket;
+            node = first;
+            chosen = choice;
+            state = s;
+        }
+    }
+    while (popped)
+        shape_push(shape, &pl->aside[--popped]);
+    if (node == CLASS_NONE)
+        return -SL_NO_CAPACITY;
+    locate(pl->pool, node, state, &chosen, out);
+    return 0;
+}
+
+/* ---- the same by looking at every node ---- */
+
+struct scanned {
+    struct shape_rank rank;
+    uint32_t node;
+    struct class_state state;
+    struct choice choice;
+};
+
+/* Keep the best in order; one node, the first, for each state. */
+static uint32_t keep_best(struct scanned *list, uint32_t count, uint32_t enough,
+                          const struct scanned *s)
+{
+    uint32_t at = count;
+    for (uint32_t i = 0; i < count; i++)
+        if (list[i].rank.hash == s->rank.hash)
+            return count;
+    while (at && rank_less(&s->rank, &list[at - 1].rank))
+        at--;
+    if (at == enough)
+        return count;
+    count += count < enough;
+    memmove(list + at + 1, list + at, (count - at - 1) * sizeof *list);
+    list[at] = *s;
+    return count;
+}
+
+int placer_scan(struct placer *pl, const struct pool_ask *a,
+                const struct place_filter *filter, struct pool_place *out)
+{
+    struct scanned list[PLACE_SHORTLIST], s;
+    uint32_t count = 0, best_at = 0;
+    bool fill = rule_of(pl) == PLACE_FILL;
+    uint32_t enough = fill ? PLACE_SHORTLIST : 1;
+    int64_t best = INT64_MAX;
+    if (catch_up(pl))
+        return -SL_INTERNAL;
+    for (uint32_t i = 0; i < pl->pool->node_count; i++) {
+        struct worth_frag w;
+        if (!pool_ask_fits(pl->pool, a, i) || !filter_ok(filter, i))
+            continue;
+        pool_state(pl->pool, i, &s.state);
+        if (fill)
+            pl->worth->frag(pl->target, &s.state, &w);
+        s.node = i;
+        s.rank = rank_state(pl, a, &s.state, class_hash(&s.state), &w, &s.choice);
+        count = keep_best(list, count, enough, &s);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t bucket = fill ? waste_bucket(pl, a, &list[i].state, &list[i].choice) : 0;
+        if (bucket < best) {
+            best = bucket;
+            best_at = i;
+        }
+    }
+    if (!count)
+        return -SL_NO_CAPACITY;
+    locate(pl->pool, list[best_at].node, &list[best_at].state, &list[best_at].choice, out);
+    return 0;
+}
+
+uint64_t placer_fragmentation_permille(struct placer *pl)
+{
+    uint64_t sum = 0;
+    if (!pl->target || catch_up(pl))
+        return 0;
+    for (uint32_t i = 0; i < pl->pool->node_count; i++) {
+        struct class_state s;
+        struct worth_frag w;
+        pool_state(pl->pool, i, &s);
+        pl->worth->frag(pl->target, &s, &w);
+        sum += (uint64_t)w.frag;
+    }
+    return sum / LANE_WEIGHT_SUM;
+}

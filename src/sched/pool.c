@@ -1,0 +1,381 @@
+/* The pool: nodes, what they have free, taking and giving, and trying. */
+#include "pool_impl.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+int pool_create(struct pool **out, struct sl_err *err)
+{
+    struct pool *p = calloc(1, sizeof *p);
+    if (!p)
+        return sl_fail(err, SL_INTERNAL, "pool: out of memory");
+    classes_init(&p->classes);
+    *out = p;
+    return 0;
+}
+
+void pool_destroy(struct pool *p)
+{
+    if (!p)
+        return;
+    classes_finish(&p->classes);
+    free(p->node);
+    free(p->kind);
+    free(p->try_step);
+    free(p);
+}
+
+/* ---- the state of a node, as its class ---- */
+
+static int compare_devices(const struct class_device *a, const struct class_device *b)
+{
+    if (a->model != b->model)
+        return a->model < b->model ? -1 : 1;
+    if (a->permille != b->permille)
+        return a->permille < b->permille ? -1 : 1;
+    if (a->mem_bytes != b->mem_bytes)
+        return a->mem_bytes < b->mem_bytes ? -1 : 1;
+    if (a->owner != b->owner)
+        return a->owner < b->owner ? -1 : 1;
+    return a->flags - b->flags;
+}
+
+void pool_state(const struct pool *p, uint32_t node, struct class_state *s)
+{
+    const struct pool_slot *n = &p->node[node];
+    memset(s, 0, sizeof *s);
+    s->host_mem_bytes = n->host_mem_free;
+    s->cpu_milli = n->cpu_free;
+    s->kind = n->kind;
+    s->device_count = n->is.device_count;
+    for (uint32_t i = 0; i < s->device_count; i++) {
+        struct class_device d = n->device[i].now;
+        uint32_t at = i;
+        s->idle_permille += d.permille;
+        for (; at && compare_devices(&d, &s->device[at - 1]) < 0; at--)
+            s->device[at] = s->device[at - 1];
+        s->device[at] = d;
+    }
+}
+
+static void enter_class(struct pool *p, uint32_t node)
+{
+    struct class_state s;
+    if (!p->node[node].open)
+        return;
+    pool_state(p, node, &s);
+    p->node[node].class = classes_join(&p->classes, &s, node);
+}
+
+static void leave_class(struct pool *p, uint32_t node)
+{
+    if (p->node[node].open)
+        classes_leave(&p->classes, p->node[node].class, node);
+}
+
+/* ---- nodes ---- */
+
+static bool labels_equal(const struct pool_labels *a, const struct pool_labels *b)
+{
+    return !memcmp(a, b, sizeof *a);
+}
+
+static int find_kind(struct pool *p, const struct pool_labels *labels, uint32_t *out)
+{
+    for (uint32_t i = 0; i < p->kind_count; i++)
+        if (labels_equal(&p->kind[i], labels)) {
+            *out = i;
+            return 0;
+        }
+    if (p->kind_count == p->kind_room) {
+        uint32_t room = p->kind_room ? 2 * p->kind_room : 16;
+        struct pool_labels *kind = realloc(p->kind, room * sizeof *kind);
+        if (!kind)
+            return -SL_INTERNAL;
+        p->kind = kind;
+        p->kind_room = room;
+    }
+    p->kind[p->kind_count] = *labels;
+    *out = p->kind_count++;
+    return 0;
+}
+
+static int check_node(const struct pool_node *n, struct sl_err *err)
+{
+    if (n->device_count > POOL_MAX_DEVICES)
+        return sl_fail(err, SL_INVALID, "a node has at most %d devices, not %u",
+                       POOL_MAX_DEVICES, n->device_count);
+    for (uint32_t i = 0; i < n->device_count; i++)
+        if (n->device[i].model >= POOL_MAX_MODELS)
+            return sl_fail(err, SL_INVALID, "a pool has at most %d models",
+                           POOL_MAX_MODELS);
+    return 0;
+}
+
+static int reserve_node(struct pool *p)
+{
+    if (p->node_count < p->node_room)
+        return 0;
+    uint32_t room = p->node_room ? 2 * p->node_room : 64;
+    struct pool_slot *node = realloc(p->node, room * sizeof *node);
+    if (!node)
+        return -SL_INTERNAL;
+    p->node = node;
+    p->node_room = room;
+    return 0;
+}
+
+int pool_add_node(struct pool *p, const struct pool_node *n, uint32_t *node,
+                  struct sl_err *err)
+{
+    int rc = check_node(n, err);
+    uint32_t kind;
+    if (rc)
+        return rc;
+    if (reserve_node(p) || classes_reserve(&p->classes, p->node_count + 1) ||
+        find_kind(p, &n->labels, &kind))
+        return sl_fail(err, SL_INTERNAL, "pool: out of memory");
+    struct pool_slot *slot = &p->node[p->node_count];
+    memset(slot, 0, sizeof *slot);
+    slot->is = *n;
+    slot->cpu_free = n->cpu_milli;
+    slot->host_mem_free = n->host_mem_bytes;
+    slot->kind = kind;
+    slot->open = true;
+    for (uint32_t i = 0; i < n->device_count; i++)
+        slot->device[i].now = (struct class_device){ .mem_bytes = n->device[i].mem_bytes,
+                                                     .permille = 1000,
+                                                     .model = (uint8_t)n->device[i].model };
+    *node = p->node_count++;
+    enter_class(p, *node);
+    return 0;
+}
+
+void pool_set_open(struct pool *p, uint32_t node, bool open)
+{
+    if (p->node[node].open == open)
+        return;
+    leave_class(p, node);
+    p->node[node].open = open;
+    enter_class(p, node);
+}
+
+uint32_t pool_node_count(const struct pool *p)
+{
+    return p->node_count;
+}
+
+const struct pool_node *pool_node_at(const struct pool *p, uint32_t node)
+{
+    return &p->node[node].is;
+}
+
+void pool_free_at(const struct pool *p, uint32_t node, struct pool_free *out)
+{
+    const struct pool_slot *n = &p->node[node];
+    *out =
+        (struct pool_free){ .cpu_milli = n->cpu_free, .host_mem_bytes = n->host_mem_free };
+    for (uint32_t i = 0; i < n->is.device_count; i++) {
+        out->permille[i] = n->device[i].now.permille;
+        out->mem_bytes[i] = n->device[i].now.mem_bytes;
+    }
+}
+
+/* ---- fit ---- */
+
+bool pool_kind_suits(const struct pool *p, const struct pool_ask *a, uint32_t kind)
+{
+    const struct pool_labels *has = &p->kind[kind];
+    for (int i = 0; i < POOL_LABEL_WORDS; i++)
+        if ((a->need.bits[i] & ~has->bits[i]) || (a->avoid.bits[i] & has->bits[i]))
+            return false;
+    return true;
+}
+
+bool pool_device_suits(const struct pool_ask *a, const struct class_device *d)
+{
+    return d->permille >= a->permille && d->mem_bytes >= a->mem_bytes &&
+           (!a->models || a->models >> d->model & 1) &&
+           (!(d->flags & CLASS_USED) || d->owner == a->owner) &&
+           (!(d->flags & CLASS_SPANNED) || a->devices == 1);
+}
+
+bool pool_ask_possible(const struct pool *p, const struct pool_ask *a, uint32_t node)
+{
+    const struct pool_slot *n = &p->node[node];
+    uint32_t suits = 0;
+    if (n->is.cpu_milli < a->cpu_milli || n->is.host_mem_bytes < a->host_mem_bytes ||
+        !pool_kind_suits(p, a, n->kind))
+        return false;
+    for (uint32_t i = 0; i < n->is.device_count; i++)
+        suits += pool_device_suits(
+            a, &(struct class_device){ .mem_bytes = n->is.device[i].mem_bytes,
+                                       .permille = 1000,
+                                       .model = (uint8_t)n->is.device[i].model });
+    return suits >= a->devices;
+}
+
+bool pool_ask_fits(const struct pool *p, const struct pool_ask *a, uint32_t node)
+{
+    const struct pool_slot *n = &p->node[node];
+    uint32_t suits = 0;
+    if (!n->open || n->cpu_free < a->cpu_milli || n->host_mem_free < a->host_mem_bytes ||
+        !pool_kind_suits(p, a, n->kind))
+        return false;
+    for (uint32_t i = 0; i < n->is.device_count; i++)
+        suits += pool_device_suits(a, &n->device[i].now);
+    return suits >= a->devices;
+}
+
+bool pool_place_fits(const struct pool *p, const struct pool_ask *a,
+                     const struct pool_place *at)
+{
+    if (at->node >= p->node_count || at->device_count != a->devices ||
+        !pool_ask_fits(p, a, at->node))
+        return false;
+    const struct pool_slot *n = &p->node[at->node];
+    for (uint32_t i = 0; i < at->device_count; i++)
+        if (at->device[i] >= n->is.device_count ||
+            (i && at->device[i] <= at->device[i - 1]) ||
+            !pool_device_suits(a, &n->device[at->device[i]].now))
+            return false;
+    return true;
+}
+
+/* ---- taking and giving ---- */
+
+static void take_device(struct pool_slot_device *d, const struct pool_ask *a)
+{
+    d->now.permille -= (uint16_t)a->permille;
+    d->now.mem_bytes -= a->mem_bytes;
+    d->users++;
+    d->now.owner = a->owner;
+    d->now.flags |= CLASS_USED | (a->devices > 1 ? CLASS_SPANNED : 0);
+}
+
+static void give_device(struct pool_slot_device *d, const struct pool_ask *a)
+{
+    assert(d->users && d->now.permille + a->permille <= 1000);
+    d->now.permille += (uint16_t)a->permille;
+    d->now.mem_bytes += a->mem_bytes;
+    if (a->devices > 1)
+        d->now.flags &= (uint8_t)~CLASS_SPANNED;
+    if (!--d->users) {
+        d->now.owner = 0;
+        d->now.flags = 0;
+    }
+}
+
+static void change(struct pool *p, const struct pool_ask *a, const struct pool_place *at,
+                   bool take)
+{
+    struct pool_slot *n = &p->node[at->node];
+    leave_class(p, at->node);
+    if (take) {
+        n->cpu_free -= a->cpu_milli;
+        n->host_mem_free -= a->host_mem_bytes;
+    } else {
+        n->cpu_free += a->cpu_milli;
+        n->host_mem_free += a->host_mem_bytes;
+        assert(n->cpu_free <= n->is.cpu_milli && n->host_mem_free <= n->is.host_mem_bytes);
+    }
+    for (uint32_t i = 0; i < at->device_count; i++) {
+        struct pool_slot_device *d = &n->device[at->device[i]];
+        if (take)
+            take_device(d, a);
+        else
+            give_device(d, a);
+    }
+    enter_class(p, at->node);
+}
+
+static void remember(struct pool *p, const struct pool_ask *a, const struct pool_place *at,
+                     bool took)
+{
+    if (!p->trying)
+        return;
+    assert(p->try_count < p->try_room);
+    p->try_step[p->try_count++] = (struct pool_step){ .ask = *a, .at = *at, .took = took };
+}
+
+void pool_take(struct pool *p, const struct pool_ask *a, const struct pool_place *at)
+{
+    assert(pool_place_fits(p, a, at));
+    remember(p, a, at, true);
+    change(p, a, at, true);
+}
+
+void pool_give(struct pool *p, const struct pool_ask *a, const struct pool_place *at)
+{
+    remember(p, a, at, false);
+    change(p, a, at, false);
+}
+
+/* ---- trying ---- */
+
+int pool_try(struct pool *p, uint32_t steps)
+{
+    assert(!p->trying);
+    if (steps > p->try_room) {
+        struct pool_step *step = realloc(p->try_step, steps * sizeof *step);
+        if (!step)
+            return -SL_INTERNAL;
+        p->try_step = step;
+        p->try_room = steps;
+    }
+    p->trying = true;
+    p->try_count = 0;
+    return 0;
+}
+
+void pool_undo(struct pool *p)
+{
+    assert(p->trying);
+    p->trying = false;
+    while (p->try_count) {
+        const struct pool_step *s = &p->try_step[--p->try_count];
+        change(p, &s->ask, &s->at, !s->took);
+    }
+}
+
+void pool_keep(struct pool *p)
+{
+    assert(p->trying);
+    p->trying = false;
+    p->try_count = 0;
+}
+
+/* ---- the invariants ---- */
+
+static void check_slot(const struct pool *p, uint32_t node)
+{
+    const struct pool_slot *n = &p->node[node];
+    assert(n->cpu_free <= n->is.cpu_milli && n->host_mem_free <= n->is.host_mem_bytes);
+    for (uint32_t i = 0; i < n->is.device_count; i++) {
+        const struct pool_slot_device *d = &n->device[i];
+        assert(d->now.permille <= 1000 && d->now.mem_bytes <= n->is.device[i].mem_bytes);
+        assert(!d->users == !(d->now.flags & CLASS_USED));
+        assert(d->users || (d->now.permille == 1000 && !d->now.flags && !d->now.owner &&
+                            d->now.mem_bytes == n->is.device[i].mem_bytes));
+    }
+    if (n->open) {
+        struct class_state s;
+        pool_state(p, node, &s);
+        assert(!memcmp(&s, &p->classes.class[n->class].state, sizeof s));
+    }
+}
+
+void pool_check(const struct pool *p)
+{
+    uint32_t open = 0, members = 0, live = 0;
+    for (uint32_t i = 0; i < p->node_count; i++) {
+        check_slot(p, i);
+        open += p->node[i].open;
+    }
+    for (uint32_t i = 0; i < p->classes.room; i++) {
+        members += p->classes.class[i].count;
+        live += p->classes.class[i].count != 0;
+    }
+    assert(open == members && live == p->classes.live);
+}

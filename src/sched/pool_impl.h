@@ -1,0 +1,48 @@
+/* The inside of a pool, for the files of sched only. */
+#ifndef SCHED_POOL_IMPL_H
+#define SCHED_POOL_IMPL_H
+
+#include "class.h"
+#include "sched/pool.h"
+
+struct pool_slot_device {
+    struct class_device now;
+    uint32_t users; /* slices on it */
+};
+
+struct pool_slot {
+    struct pool_node is;
+    uint64_t host_mem_free;
+    uint32_t cpu_free;
+    uint32_t kind;
+    uint32_t class; /* while open */
+    bool open;
+    struct pool_slot_device device[POOL_MAX_DEVICES];
+};
+
+struct pool_step {
+    struct pool_ask ask;
+    struct pool_place at;
+    bool took;
+};
+
+struct pool {
+    struct pool_slot *node;
+    uint32_t node_count, node_room;
+    struct pool_labels *kind; /* the label sets that nodes have */
+    uint32_t kind_count, kind_room;
+    struct classes classes;
+    struct pool_step *try_step;
+    uint32_t try_count, try_room;
+    bool trying;
+};
+
+/* The node's state as its class has it, devices sorted. */
+void pool_state(const struct pool *p, uint32_t node, struct class_state *s);
+
+/* Do nodes with these labels do? */
+bool pool_kind_suits(const struct pool *p, const struct pool_ask *a, uint32_t kind);
+/* Is what the ask wants of a device free on this one? */
+bool pool_device_suits(const struct pool_ask *a, const struct class_device *d);
+
+#endif

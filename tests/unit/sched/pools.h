@@ -1,0 +1,90 @@
+/* Pools, asks and random events for the tests of src/sched. */
+#ifndef TESTS_SCHED_POOLS_H
+#define TESTS_SCHED_POOLS_H
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/macros.h"
+#include "sched/place.h"
+
+#define GIB ((uint64_t)1 << 30)
+
+/* xorshift64: the same numbers everywhere */
+struct rng {
+    uint64_t state;
+};
+
+static inline uint32_t rng_below(struct rng *r, uint32_t n)
+{
+    r->state ^= r->state << 13;
+    r->state ^= r->state >> 7;
+    r->state ^= r->state << 17;
+    return (uint32_t)((r->state * 0x2545f4914f6cdd1dull) >> 33) % n;
+}
+
+static inline struct pool *pool_of(const struct pool_node *nodes, uint32_t count)
+{
+    struct pool *p;
+    uint32_t node;
+    if (pool_create(&p, NULL))
+        abort();
+    for (uint32_t i = 0; i < count; i++)
+        if (pool_add_node(p, &nodes[i], &node, NULL))
+            abort();
+    return p;
+}
+
+static inline struct pool_node node_of(uint32_t devices, uint32_t model, uint64_t mem_gib,
+                                       uint32_t cpus)
+{
+    struct pool_node n = { .cpu_milli = cpus * 1000,
+                           .host_mem_bytes = cpus * 4 * GIB,
+                           .device_count = devices };
+    for (uint32_t i = 0; i < devices; i++)
+        n.device[i] = (struct pool_device){ .model = model, .mem_bytes = mem_gib * GIB };
+    return n;
+}
+
+/* A pool of three models, some labels, and one node with devices of two models. */
+static inline struct pool *mixed_pool(struct rng *r, uint32_t nodes)
+{
+    struct pool *p = pool_of(NULL, 0);
+    for (uint32_t i = 0; i < nodes; i++) {
+        uint32_t model = rng_below(r, 3), node;
+        struct pool_node n =
+            node_of(1u << rng_below(r, 4), model, 16u << model, 8 + 24 * rng_below(r, 4));
+        if (i % 7 == 3)
+            n.device[0] = (struct pool_device){ .model = 2, .mem_bytes = 64 * GIB };
+        n.labels.bits[i % POOL_LABEL_WORDS] = 1ull << rng_below(r, 3);
+        if (pool_add_node(p, &n, &node, NULL))
+            abort();
+    }
+    return p;
+}
+
+static inline struct pool_ask random_ask(struct rng *r)
+{
+    struct pool_ask a = { .devices = 1,
+                          .permille = 50 + 50 * rng_below(r, 20),
+                          .mem_bytes = (1 + rng_below(r, 24)) * GIB / 2,
+                          .cpu_milli = 500 * rng_below(r, 12),
+                          .host_mem_bytes = rng_below(r, 16) * GIB };
+    uint32_t dice = rng_below(r, 20);
+    if (dice == 0)
+        a.devices = a.permille = 0, a.mem_bytes = 0;
+    else if (dice < 4)
+        a.devices = 1u << (1 + rng_below(r, 3));
+    if (dice == 5)
+        a.models = 1 + rng_below(r, 7);
+    if (dice == 6)
+        a.need.bits[rng_below(r, POOL_LABEL_WORDS)] = 1;
+    if (dice == 7)
+        a.avoid.bits[rng_below(r, POOL_LABEL_WORDS)] = 2;
+    if (dice > 16)
+        a.owner = 1 + rng_below(r, 2);
+    return a;
+}
+
+#endif

@@ -1,0 +1,197 @@
+/* Rows for the pool: what fits, what is taken and given, what a try leaves behind. */
+#include "../rows.h"
+
+#include "pools.h"
+
+static const struct {
+    const char *label;
+    struct pool_ask ask;
+    bool possible,
+        fits; /* when empty; when one device has half its compute and 12 GiB lent */
+} fit_rows[] = {
+    { "a whole device", { .devices = 1, .permille = 1000 }, true, true },
+    { "both devices whole", { .devices = 2, .permille = 1000 }, true, false },
+    { "both devices by half", { .devices = 2, .permille = 500 }, true, true },
+    { "three of two devices", { .devices = 3, .permille = 100 }, false, false },
+    { "exactly the memory of each",
+      { .devices = 2, .permille = 1, .mem_bytes = 4 * GIB },
+      true,
+      true },
+    { "one byte over",
+      { .devices = 2, .permille = 1, .mem_bytes = 4 * GIB + 1 },
+      true,
+      false },
+    { "more memory than a device has",
+      { .devices = 1, .permille = 1, .mem_bytes = 16 * GIB + 1 },
+      false,
+      false },
+    { "no device, all CPU that is left", { .cpu_milli = 7000 }, true, true },
+    { "no device, more CPU than is left", { .cpu_milli = 7001 }, true, false },
+    { "more CPU than the node has", { .cpu_milli = 8001 }, false, false },
+    { "more host memory than is left", { .host_mem_bytes = 31 * GIB }, true, false },
+    { "a model that is here", { .devices = 1, .permille = 10, .models = 2 }, true, true },
+    { "a model that is not here",
+      { .devices = 1, .permille = 10, .models = 1 },
+      false,
+      false },
+    { "a label the node has",
+      { .devices = 1, .permille = 10, .need = { { 0, 4 } } },
+      true,
+      true },
+    { "a label it lacks",
+      { .devices = 1, .permille = 10, .need = { { 4 } } },
+      false,
+      false },
+    { "a label to avoid",
+      { .devices = 1, .permille = 10, .avoid = { { 0, 4 } } },
+      false,
+      false },
+    { "another owner beside the first",
+      { .devices = 2, .permille = 10, .owner = 7 },
+      true,
+      false },
+    { "another owner on the free device",
+      { .devices = 1, .permille = 10, .owner = 7 },
+      true,
+      true },
+};
+
+static void what_fits(void **state)
+{
+    struct pool_node n = node_of(2, 1, 16, 8);
+    n.labels.bits[1] = 4;
+    struct pool *p = pool_of(&n, 1);
+    struct pool_ask half = { .devices = 1,
+                             .permille = 500,
+                             .mem_bytes = 12 * GIB,
+                             .cpu_milli = 1000,
+                             .host_mem_bytes = 2 * GIB };
+    pool_take(p, &half, &(struct pool_place){ .device_count = 1, .device = { 1 } });
+    for (size_t i = 0; i < ARRAY_LEN(fit_rows); i++) {
+        ROW(fit_rows[i].label,
+            pool_ask_possible(p, &fit_rows[i].ask, 0) == fit_rows[i].possible);
+        ROW(fit_rows[i].label, pool_ask_fits(p, &fit_rows[i].ask, 0) == fit_rows[i].fits);
+    }
+    pool_set_open(p, 0, false);
+    ROW("a closed node takes nothing", !pool_ask_fits(p, &fit_rows[0].ask, 0));
+    pool_check(p);
+    pool_destroy(p);
+}
+
+/* Two leases that both span the same two cards could each hold one card's turn. */
+static void one_spanning_lease(void **state)
+{
+    struct pool_node n = node_of(2, 0, 16, 8);
+    struct pool *p = pool_of(&n, 1);
+    struct pool_ask pair = { .devices = 2, .permille = 300 },
+                    one = { .devices = 1, .permille = 300 };
+    struct pool_place at = { .device_count = 2, .device = { 0, 1 } };
+    pool_take(p, &pair, &at);
+    ROW("a second pair would share a card with the first", !pool_ask_fits(p, &pair, 0));
+    ROW("a single slice may share with a pair",
+        pool_place_fits(p, &one,
+                        &(struct pool_place){ .device_count = 1, .device = { 0 } }));
+    pool_take(p, &one, &(struct pool_place){ .device_count = 1, .device = { 0 } });
+    pool_give(p, &pair, &at);
+    ROW("when the pair is gone another may come", pool_ask_fits(p, &pair, 0));
+    pool_check(p);
+    pool_destroy(p);
+}
+
+static void bad_nodes(void **state)
+{
+    struct pool *p = pool_of(NULL, 0);
+    struct sl_err err;
+    struct pool_node n = node_of(1, 0, 16, 8);
+    uint32_t node;
+    n.device_count = POOL_MAX_DEVICES + 1;
+    ROW("too many devices", pool_add_node(p, &n, &node, &err) == -SL_INVALID);
+    ROW_STR("too many devices", err.msg, "a node has at most 16 devices, not 17");
+    n = node_of(1, POOL_MAX_MODELS, 16, 8);
+    ROW("a model out of range", pool_add_node(p, &n, &node, &err) == -SL_INVALID);
+    ROW("none was added", pool_node_count(p) == 0);
+    pool_destroy(p);
+}
+
+/* ---- random takes and gives ---- */
+
+#define HELD 64
+
+struct held {
+    struct pool_ask ask;
+    struct pool_place at;
+};
+
+/* Any devices that suit, found the plain way. */
+static bool some_place(const struct pool *p, const struct pool_ask *a, uint32_t node,
+                       struct pool_place *out)
+{
+    *out = (struct pool_place){ .node = node };
+    for (uint32_t i = 0;
+         i < pool_node_at(p, node)->device_count && out->device_count < a->devices; i++) {
+        struct pool_ask one = *a;
+        struct pool_place at = { .node = node,
+                                 .device_count = 1,
+                                 .device = { (uint8_t)i } };
+        one.devices = 1;
+        /* as several: a spanned device would not do */
+        if (pool_place_fits(p, &one, &at))
+            out->device[out->device_count++] = (uint8_t)i;
+    }
+    return pool_place_fits(p, a, out);
+}
+
+static void step(struct pool *p, struct rng *r, struct held *held, uint32_t *count)
+{
+    if (*count && (*count == HELD || rng_below(r, 3) == 0)) {
+        uint32_t i = rng_below(r, *count);
+        pool_give(p, &held[i].ask, &held[i].at);
+        held[i] = held[--*count];
+        return;
+    }
+    struct held *h = &held[*count];
+    h->ask = random_ask(r);
+    if (some_place(p, &h->ask, rng_below(r, pool_node_count(p)), &h->at)) {
+        pool_take(p, &h->ask, &h->at);
+        ++*count;
+    }
+}
+
+static void a_try_leaves_nothing(void **state)
+{
+    struct rng r = { 11 };
+    for (int round = 0; round < 40; round++) {
+        struct pool *p = mixed_pool(&r, 1 + rng_below(&r, 20));
+        struct pool_free before[20], after;
+        struct held held[HELD], tried[HELD];
+        uint32_t count = 0, tried_count;
+        for (int i = 0; i < 60; i++)
+            step(p, &r, held, &count);
+        for (uint32_t i = 0; i < pool_node_count(p); i++)
+            pool_free_at(p, i, &before[i]);
+        memcpy(tried, held, sizeof held);
+        tried_count = count;
+        assert_int_equal(pool_try(p, 50), 0);
+        for (int i = 0; i < 50; i++)
+            step(p, &r, tried, &tried_count);
+        pool_undo(p);
+        for (uint32_t i = 0; i < pool_node_count(p); i++) {
+            pool_free_at(p, i, &after);
+            ROW("an undone try leaves the node as it was",
+                !memcmp(&before[i], &after, sizeof after));
+        }
+        pool_check(p);
+        while (count--)
+            pool_give(p, &held[count].ask, &held[count].at);
+        pool_check(p);
+        pool_destroy(p);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(what_fits),
+    cmocka_unit_test(one_spanning_lease),
+    cmocka_unit_test(bad_nodes),
+    cmocka_unit_test(a_try_leaves_nothing),
+};
+ROWS_MAIN(tests)

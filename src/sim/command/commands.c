@@ -14,6 +14,7 @@ static const struct sim_option openb_options[] = {
     { "ties", "N", "orders of the nodes, drawn by seed, that decide between equal scores"
       " (default: 5)", .min = 1, .max = 1000 },
     { "seeds", "N", "use the first N lines of the orders (default: all)", .min = 1, .max = 100000 },
+    { "against", "POLICY", "print the others' differences to this one too, paired by order" },
     { "json", NULL, "print JSON" },
     { NULL },
 };
@@ -28,7 +29,7 @@ const struct sim_command sim_commands[] = {
           " of the cluster when pods that asked for 100 and 130 % of it had arrived, and which part of"
           " the idle GPU the list's usual pods cannot use when 50, 80 and 90 % had.",
       .example = "sluice-sim openb --nodes nodes.csv --pods pods.csv --order pods.order.gz --policy bestfit,fgd",
-      .options = openb_options },
+      .options = openb_options, .run = sim_cmd_openb },
     { .name = "help", .summary = "explain a command", .operands = "[COMMAND]",
       .max_operands = 1, .run = sim_cmd_help },
     { .name = "version", .summary = "print the version", .run = sim_cmd_version },

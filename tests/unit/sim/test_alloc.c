@@ -1,10 +1,11 @@
-/* The Nth allocation fails in each reader: an error or success, nothing half, no leak. */
+/* The Nth allocation fails in each reader and in what runs on them: an error or success, nothing half, no leak. */
 #include "../rows.h"
 #include "../nth_alloc.h"
 
 #include <string.h>
 
 #include "sim/carbon.h"
+#include "sim/command.h"
 #include "sim/gavel.h"
 #include "sim/helios.h"
 #include "sim/llm.h"
@@ -99,6 +100,25 @@ static bool helios(void)
     READ("helios.csv", struct helios, HELIOS, helios_finish);
 }
 
+/* A whole command, two policies. */
+static bool openb(void)
+{
+    const char *line[] = { "sluice-sim", "openb",
+                           "--nodes",    SAMPLES "/openb_nodes.csv",
+                           "--pods",     SAMPLES "/openb_pods.csv",
+                           "--order",    SAMPLES "/openb_pods.order.gz",
+                           "--policy",   "random,fgd",
+                           "--against",  "fgd",
+                           "--ties",     "1",
+                           "--json" };
+    FILE *null = fopen("/dev/null", "w");
+    assert_non_null(null);
+    struct sim sim = { .out = null, .err = null };
+    int status = sim_dispatch(&sim, ARRAY_LEN(line), (char **)line);
+    fclose(null);
+    return status == 0;
+}
+
 /* More names than the first room holds. */
 static bool many_names(void)
 {
@@ -132,6 +152,7 @@ static void the_nth_allocation_fails(void **state)
         { "carbon", carbon },
         { "requests", llm },
         { "virtual clusters", helios },
+        { "the command openb", openb },
     };
     nth_alloc_rows(rows, ARRAY_LEN(rows));
 }

@@ -22,7 +22,7 @@ static void close_into(FILE *f, char **text, char *to, size_t room)
 static const struct answer *ask(const char *line)
 {
     static struct answer a;
-    char copy[1000], *argv[40] = { "sluice-sim" }, *text[2];
+    char copy[1000], program[] = "sluice-sim", *argv[40] = { program }, *text[2];
     size_t len[2];
     int argc = 1;
     struct sim sim = { .out = open_memstream(&text[0], &len[0]),
@@ -84,16 +84,16 @@ static void options_have_values(void **state)
         { NULL },
     };
     static const struct sim_command c = { .name = "c", .options = options };
-    char *line[] = { "--format", "muri", "--seeds=3", "--format=csv" };
-    char *half_a_word[] = { "--format=mu" };
+    const char *line[] = { "--format", "muri", "--seeds=3", "--format=csv" };
+    const char *half_a_word[] = { "--format=mu" };
     struct sim_args args;
     struct sl_err err;
-    assert_int_equal(sim_parse(&c, 4, line, &args, &err), 0);
+    assert_int_equal(sim_parse(&c, 4, (char **)line, &args, &err), 0);
     ROW_STR("the last one wins", sim_value(&args, "format"), "csv");
     ROW("a number", sim_count(&args, "seeds", 7) == 3);
-    assert_int_equal(sim_parse(&c, 0, line, &args, &err), 0);
+    assert_int_equal(sim_parse(&c, 0, NULL, &args, &err), 0);
     ROW("not given", !sim_has(&args, "format") && sim_count(&args, "seeds", 7) == 7);
-    ROW("a word", sim_parse(&c, 1, half_a_word, &args, &err) == -SL_INVALID);
+    ROW("a word", sim_parse(&c, 1, (char **)half_a_word, &args, &err) == -SL_INVALID);
     ROW_STR("which", err.msg, "--format: 'mu' is not one of: muri csv");
 }
 
@@ -114,7 +114,7 @@ static void a_list_of_choices(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         unsigned which[ARRAY_LEN(choices)], count = 0;
         struct sl_err err = { 0 };
-        char have[64] = "";
+        char have[300] = "";
         if (sim_choose("policy", rows[i].list, choices, ARRAY_LEN(choices), which, &count,
                        &err) < 0)
             snprintf(have, sizeof have, "%s", err.msg);

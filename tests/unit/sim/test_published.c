@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "sim/carbon.h"
+#include "sim/fill.h"
 #include "sim/gavel.h"
 #include "sim/helios.h"
 #include "sim/llm.h"
@@ -248,6 +249,38 @@ static void openb_pods_live_eleven_minutes(void **state)
     ROW("57 % latency sensitive", (ls * 100 + gpu / 2) / gpu == 57);
     ROW("42 % best effort", (be * 100 + gpu / 2) / gpu == 42);
     openb_pods_finish(&p);
+}
+
+/* 95.23 % of the GPUs are the published mean, and 95.07 … 95.27 what orders of the nodes
+ * make of it; the first order of arrival in the file's order of nodes is near. */
+static void fgd_fills_the_default_trace_as_published(void **state)
+{
+    struct openb_nodes n;
+    struct openb_pods p;
+    struct openb_orders o;
+    struct fill_input in;
+    static struct fill_result r;
+    struct sl_err err;
+    READ_FILE("openb/csv/openb_node_list_gpu_node.csv", openb_nodes_read, &n);
+    READ_FILE("openb/csv/openb_pod_list_default.csv", openb_pods_read, &p);
+    READ_FILE("openb/order/openb_pod_list_default.order.gz", openb_orders_read, p.count,
+              &o);
+    assert_int_equal(fill_input_make(&n, &p, &in, &err), 0);
+    ROW("35 sorts are the target workload", in.target.count == 35);
+    uint32_t *ties = calloc(in.node_count, sizeof *ties);
+    assert_non_null(ties);
+    for (uint32_t i = 0; i < in.node_count; i++)
+        ties[i] = i;
+    assert_string_equal(fill_policies[5].name, "fgd");
+    if (fill_run(&in, &fill_policies[5], o.index, o.orders[0].count, ties, 0, &r, &err))
+        fail_msg("%s", err.msg);
+    ROW("allocated at 100 % arrived", r.alloc_pct[100] > 94.73 && r.alloc_pct[100] < 95.73);
+    ROW("nothing refused that fits", r.refused > 0 && r.refused_though_fits == 0);
+    free(ties);
+    fill_input_finish(&in);
+    openb_orders_finish(&o);
+    openb_pods_finish(&p);
+    openb_nodes_finish(&n);
 }
 
 /* ---- jobs ---- */
@@ -552,6 +585,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(openb_has_310_more_nodes_of_cpu_only),
     cmocka_unit_test(openb_pod_lists_and_their_orders),
     cmocka_unit_test(openb_pods_live_eleven_minutes),
+    cmocka_unit_test(fgd_fills_the_default_trace_as_published),
     cmocka_unit_test(muri_traces),
     cmocka_unit_test(muri_stages),
     cmocka_unit_test(philly_traces),

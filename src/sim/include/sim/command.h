@@ -84,6 +84,7 @@ int sim_fail(struct sim *sim, const struct sl_err *err);
 void sim_progress(struct sim *sim, const char *what, uint64_t done, uint64_t total);
 
 /* The commands. */
+int sim_cmd_openb(struct sim *sim, const struct sim_args *args);
 int sim_cmd_help(struct sim *sim, const struct sim_args *args);
 int sim_cmd_version(struct sim *sim, const struct sim_args *args);
 

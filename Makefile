@@ -5,10 +5,11 @@
 #   make run        two programs at 30 % and 70 % of one device, the memory bound hit on purpose
 #   make test       every test, with sanitizers          (.ci/run calls this)
 #   make bench      the measured table, under an hour    (QUICK=1: under 5 minutes; ROW=name: one row)
+#   make bench-sched  schedulers on recorded loads, against published tables  (ROW=name; DOCS=1)
 #   make soak       the long runs: chaos, fuzzers, real programs   (MINUTES=n)
 #   make lint       formatting, layers, shell, man page
 
-.PHONY: all run test bench soak lint clean bootstrap
+.PHONY: all run test bench bench-sched soak lint clean bootstrap
 all: build/build.ninja
 	@ninja -C build
 
@@ -29,6 +30,10 @@ test: all
 bench: all
 	@tools/bootstrap test
 	@bench/run
+
+bench-sched: all
+	@tools/bootstrap test
+	@bench/sched
 
 soak: all
 	@tools/bootstrap test soak

@@ -8,6 +8,7 @@
 #include "sim/command.h"
 #include "sim/gavel.h"
 #include "sim/helios.h"
+#include "sim/jobstats.h"
 #include "sim/llm.h"
 #include "sim/openb.h"
 #include "sim/trace.h"
@@ -119,6 +120,25 @@ static bool openb(void)
     return status == 0;
 }
 
+/* Every policy on the sample, and what it comes to. */
+static bool simulated(void)
+{
+    AUTO_TRACE struct trace t = { 0 };
+    AUTO_TEXT struct text text = { 0 };
+    const struct jobsim_options o = { .rules = JOBSIM_HELIOS, .tie_order = 1 };
+    bool ok = opened("jobs.csv", &text) && checked(trace_read("csv", &text, &t, &err));
+    for (unsigned p = 0; ok && jobsim_policy_name(p); p++) {
+        AUTO_JOBSIM_RESULT struct jobsim_result r = { 0 };
+        struct jobstats s = { 0 };
+        ok = checked(jobsim_run(jobsim_policy_name(p), &t, "2x2", &o, &r, &err)) &&
+             checked(jobstats_add(&s, &t, &r, &err));
+        json_t *j = ok ? jobstats_json(&s, "p") : NULL;
+        ok = j;
+        json_decref(j);
+    }
+    return ok;
+}
+
 /* More names than the first room holds. */
 static bool many_names(void)
 {
@@ -153,6 +173,7 @@ static void the_nth_allocation_fails(void **state)
         { "requests", llm },
         { "virtual clusters", helios },
         { "the command openb", openb },
+        { "a simulated trace", simulated },
     };
     nth_alloc_rows(rows, ARRAY_LEN(rows));
 }

@@ -5,6 +5,7 @@
  */
 #include "../rows.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "sim/fill.h"
 #include "sim/gavel.h"
 #include "sim/helios.h"
+#include "sim/jobstats.h"
 #include "sim/llm.h"
 #include "sim/openb.h"
 #include "sim/trace.h"
@@ -580,6 +582,90 @@ static void helios_earth_allocates_two_thirds(void **state)
     helios_finish(&h);
 }
 
+/* ---- the job simulator ---- */
+
+/* Under the rules of the format, over so many orders of ties. */
+static void simulate(const char *policy, const char *format, const char *name,
+                     const char *nodes, uint32_t orders, struct jobstats *out)
+{
+    AUTO_TRACE struct trace t = { 0 };
+    struct jobsim_options options = jobsim_options_of(format);
+    struct sl_err err;
+    read_jobs(format, name, &t);
+    *out = (struct jobstats){ 0 };
+    for (uint32_t i = 1; i <= orders; i++) {
+        AUTO_JOBSIM_RESULT struct jobsim_result r = { 0 };
+        options.tie_order = orders > 1 ? i : 0;
+        if (jobsim_run(policy, &t, nodes, &options, &r, &err) < 0 ||
+            jobstats_add(out, &t, &r, &err) < 0)
+            fail_msg("%s", err.msg);
+    }
+}
+
+/* To the digits of muri/published_sim_results.csv, which come from floating point. */
+static void muri_averages_are_the_published_ones(void **state)
+{
+    static const struct {
+        const char *name, *policy;
+        double avg_jct_s, makespan_s, p99_jct_s; /* p99 0: 992 jobs are too few for us */
+    } rows[] = {
+        { "trace1", "srtf", 1370603.198, 26045465.532945, 16647148.09074 },
+        { "trace1", "srsf", 980140.5699, 26065759.044845, 15529913.227905 },
+        { "trace1", "tiresias", 3330371.307, 23556410.217355, 14739851.5052 },
+        { "trace1_pr", "srtf", 2303543.816, 24513543.937825, 19871388.29092 },
+        { "trace1_pr", "srsf", 1801859.995, 24272529.59311, 18267307.81118 },
+        { "trace1_pr", "tiresias", 6921682.793, 21990477.824095, 21765400.784095 },
+        { "trace3", "srtf", 193081.796, 8174135.28, 0 },
+        { "trace3", "srsf", 185021.8802, 8174135.28, 0 },
+        { "trace3", "tiresias", 347213.2481, 8174226.28, 0 },
+        { "trace3_pr", "srtf", 844394.78, 7261795.828, 0 },
+        { "trace3_pr", "srsf", 798057.6829, 6907790.403, 0 },
+        { "trace3_pr", "tiresias", 2213110.128, 6761641.42, 0 },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char name[60], label[80];
+        struct jobstats s;
+        snprintf(name, sizeof name, "muri/trace/%s.csv", rows[i].name);
+        snprintf(label, sizeof label, "%s %s", rows[i].name, rows[i].policy);
+        if (!is_there(name))
+            skip();
+        simulate(rows[i].policy, "muri", name, "8x8", 1, &s);
+        ROW(label, fabs(s.avg_jct_s - rows[i].avg_jct_s) < 1e-6 * rows[i].avg_jct_s);
+        ROW(label, fabs(s.makespan_s - rows[i].makespan_s) < 0.1);
+        ROW(label, rows[i].p99_jct_s ? fabs(s.p99_jct_s - rows[i].p99_jct_s) < 0.1
+                                     : s.p99_jct_s == JOBSTATS_NONE);
+    }
+}
+
+/* One of the published runs is one order of ties: ours spread around it. */
+static void philly_week1_is_within_two_percent(void **state)
+{
+    static const struct {
+        const char *label, *policy, *nodes;
+        uint32_t orders; /* where they matter */
+        double avg_jct_s;
+    } rows[] = {
+        { "fifo on 240", "fifo", "30x8", 10, 94371.5 },
+        { "sjf on 240", "sjf", "30x8", 1, 14741.4 },
+        { "srtf on 240", "srtf", "30x8", 1, 8186.9 },
+        { "tiresias on 240", "tiresias", "30x8", 10, 11215.3 },
+        { "sjf on 320", "sjf", "40x8", 1, 9214.9 },
+        { "srtf on 320", "srtf", "40x8", 1, 5892.8 },
+        { "tiresias on 320", "tiresias", "40x8", 10, 6225 },
+    };
+    const char *name = "philly/philly_week1.csv";
+    struct jobstats s;
+    if (!is_there(name))
+        skip();
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        simulate(rows[i].policy, "csv", name, rows[i].nodes, rows[i].orders, &s);
+        ROW(rows[i].label, fabs(s.avg_jct_s / rows[i].avg_jct_s - 1) < 0.02);
+    }
+    simulate("fifo", "csv", name, "40x8", 10, &s);
+    ROW("fifo on 320: the published run is inside the spread of the orders",
+        s.least_avg_jct_s < 27623.2 && s.largest_avg_jct_s > 27623.2);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(openb_has_1213_nodes),
     cmocka_unit_test(openb_has_310_more_nodes_of_cpu_only),
@@ -598,5 +684,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(carbon_years),
     cmocka_unit_test(azure_requests),
     cmocka_unit_test(helios_earth_allocates_two_thirds),
+    cmocka_unit_test(muri_averages_are_the_published_ones),
+    cmocka_unit_test(philly_week1_is_within_two_percent),
 };
 ROWS_MAIN(tests)

@@ -1,0 +1,49 @@
+/* The table of policies for jobs. */
+#include <string.h>
+
+#include "core/macros.h"
+#include "policy.h"
+
+static const struct {
+    const char *name, *about;
+    const struct job_policy *rules[JOBSIM_RULES];
+} policies[] = {
+    { "fifo",
+      "first come, first served: who does not fit holds up all behind",
+      { &job_policy_fifo, &job_policy_fifo } },
+    { "sjf",
+      "the shortest job first, known beforehand; nobody is stopped",
+      { &job_policy_sjf, &job_policy_sjf } },
+    { "srtf",
+      "the shortest remaining time first, known beforehand; stops longer ones",
+      { &job_policy_srtf_helios, &job_policy_srtf_muri } },
+    { "srsf",
+      "the least remaining time x devices first, known beforehand; stops larger ones",
+      { &job_policy_srsf_helios, &job_policy_srsf_muri } },
+    { "tiresias",
+      "the least attained service first, in steps; run times unknown",
+      { &job_policy_tiresias_lucid, &job_policy_tiresias_muri } },
+    { "qssf",
+      "the least predicted time x devices first, from what its owner ran before",
+      { &job_policy_qssf, &job_policy_qssf } },
+};
+
+const char *jobsim_policy_name(unsigned i)
+{
+    return i < ARRAY_LEN(policies) ? policies[i].name : NULL;
+}
+
+const char *jobsim_policy_about(unsigned i)
+{
+    return i < ARRAY_LEN(policies) ? policies[i].about : NULL;
+}
+
+const struct job_policy *job_policy_find(const char *name, enum jobsim_rules rules,
+                                         struct sl_err *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(policies); i++)
+        if (!strcmp(name, policies[i].name))
+            return policies[i].rules[rules];
+    sl_fail(err, SL_INVALID, "'%.40s' is no policy for jobs", name);
+    return NULL;
+}

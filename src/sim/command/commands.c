@@ -19,6 +19,20 @@ static const struct sim_option openb_options[] = {
     { NULL },
 };
 
+static const struct sim_option jobs_options[] = {
+    { "format", "F", "what the trace is written in", .required = true, .words = "muri philly chronus csv" },
+    { "trace", "FILE", "the trace; may be gzip", .required = true },
+    { "nodes", "NxD", "N nodes of D devices each, such as 8x8; or a csv file with a column gpu, a row"
+      " per node", .required = true },
+    { "policy", "LIST", "names between commas: fifo, sjf, srtf, srsf, tiresias, qssf (default: all)" },
+    { "ties", "N", "average over N orders of the jobs that were submitted at the same moment, drawn by"
+      " seed (default: 10; muri: 1); 1 is the order of the file", .min = 1, .max = 1000 },
+    { "no-start-overhead", NULL, "muri: leave out that at every event each running job loses its start"
+      " overhead" },
+    { "json", NULL, "print JSON" },
+    { NULL },
+};
+
 const struct sim_command sim_commands[] = {
     { .name = "openb",
       .summary = "how much of a cluster placement policies fill, on the openb pod lists",
@@ -30,6 +44,21 @@ const struct sim_command sim_commands[] = {
           " the idle GPU the list's usual pods cannot use when 50, 80 and 90 % had.",
       .example = "sluice-sim openb --nodes nodes.csv --pods pods.csv --order pods.order.gz --policy bestfit,fgd",
       .options = openb_options, .run = sim_cmd_openb },
+    { .name = "jobs",
+      .summary = "how long the jobs of a trace take, by scheduling policy",
+      .about = "Every job asks for whole devices and gives them back when its work is done; policies say who"
+          " runs when, and where.\n\n"
+          "fifo: first come, first served. sjf: the shortest first. srtf: the shortest remaining time first."
+          " srsf: the least remaining time x devices first. tiresias: the least attained service first, in"
+          " steps. qssf: the least predicted time x devices first, from what the same owner ran before."
+          " In fifo, sjf and qssf the first in the queue holds up all behind and nobody is stopped; the"
+          " others stop jobs. sjf, srtf and srsf know the run times.\n\n"
+          "A muri trace is run by the rules of Muri's simulator, the others by those of HeliosArtifact"
+          " (src/sim/README.md), so that the figures stand beside the published ones. Jobs that ask for no"
+          " device, or for more than the nodes have, are counted and in no average. A percentile needs"
+          " ten jobs beyond it.",
+      .example = "sluice-sim jobs --format csv --trace log.csv --nodes 30x8 --policy fifo,srtf",
+      .options = jobs_options, .run = sim_cmd_jobs },
     { .name = "help", .summary = "explain a command", .operands = "[COMMAND]",
       .max_operands = 1, .run = sim_cmd_help },
     { .name = "version", .summary = "print the version", .run = sim_cmd_version },

@@ -7,6 +7,8 @@
 #include "base/cleanup.h"
 #include "sim/command.h"
 
+#define JOBS "jobs --trace " SAMPLES "/jobs.csv --nodes 2x4 "
+
 struct answer {
     int status;
     char out[6000], err[2000];
@@ -65,6 +67,21 @@ static void a_line_has_its_answer(void **state)
         { "a number too small", "openb --ties 0", 2, "",
           "--ties: '0' is no whole number in 1..1000" },
         { "no number", "openb --ties=-3", 2, "", "--ties: '-3' is no whole number" },
+        { "jobs: a table", JOBS "--format csv --policy fifo,sjf", 0, "\nsjf  ", "" },
+        { "jobs: what it was of", JOBS "--format csv --policy sjf", 0,
+          "3 jobs on 2x4\nmeans over 10 orders", "" },
+        { "jobs: JSON", JOBS "--format csv --policy qssf --json", 0,
+          "\"policy\": \"qssf\",\n", "" },
+        { "jobs: one order", JOBS "--format csv --ties 1 --json", 0, "\"orders\": 1,", "" },
+        { "jobs: an unknown format", JOBS "--format murri", 2, "",
+          "--format: 'murri' is not one of: muri philly chronus csv" },
+        { "jobs: another format", JOBS "--format muri", 2, "", "no column 'num_gpu'" },
+        { "jobs: an unknown policy", JOBS "--format csv --policy fifo,srft", 2, "",
+          "unknown policy 'srft'; did you mean 'srtf'?" },
+        { "jobs: no trace", "jobs --format csv --nodes 2x4 --trace /no/such", 3, "",
+          "/no/such" },
+        { "jobs: no nodes", JOBS "--format csv --nodes 2", 3, "",
+          "'2' is neither a shape such as 8x8" },
         { "an operand too many", "openb x", 2, "", "'x' is one too many" },
         { "also behind --", "help -- -x -y", 2, "", "'-y' is one too many" },
     };

@@ -493,6 +493,19 @@ static void the_command_answers(void **state)
     remove_files();
 }
 
+static void the_help_names_every_policy(void **state)
+{
+    char *line[] = { (char[]){ "sluice-sim" }, (char[]){ "help" }, (char[]){ "openb" } };
+    char *out;
+    size_t len;
+    struct sim sim = { .out = open_memstream(&out, &len), .err = stderr };
+    assert_int_equal(sim_dispatch(&sim, 3, line), 0);
+    fclose(sim.out);
+    for (unsigned i = 0; i < fill_policy_count; i++)
+        ROW(fill_policies[i].name, strstr(out, fill_policies[i].name));
+    free(out);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(rounds_halves_to_even),
     cmocka_unit_test(the_target_is_the_most_frequent_sorts),
@@ -506,5 +519,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_cluster_must_have_devices),
     cmocka_unit_test(a_mean_has_an_interval),
     cmocka_unit_test(the_command_answers),
+    cmocka_unit_test(the_help_names_every_policy),
 };
 ROWS_MAIN(tests)

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "sim/command.h"
+#include "sim/jobsim.h"
 
 #define JOBS "jobs --trace " SAMPLES "/jobs.csv --nodes 2x4 "
 
@@ -93,6 +94,13 @@ static void a_line_has_its_answer(void **state)
     }
 }
 
+static void the_help_of_jobs_names_every_policy(void **state)
+{
+    const struct answer *a = ask("help jobs");
+    for (unsigned i = 0; jobsim_policy_name(i); i++)
+        ROW(jobsim_policy_name(i), !!strstr(a->out, jobsim_policy_name(i)));
+}
+
 static void options_have_values(void **state)
 {
     static const struct sim_option options[] = {
@@ -143,6 +151,7 @@ static void a_list_of_choices(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_line_has_its_answer),
+    cmocka_unit_test(the_help_of_jobs_names_every_policy),
     cmocka_unit_test(options_have_values),
     cmocka_unit_test(a_list_of_choices),
 };

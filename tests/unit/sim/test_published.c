@@ -637,6 +637,33 @@ static void muri_averages_are_the_published_ones(void **state)
     }
 }
 
+/* HeliosArtifact counts each job under SRTF a second longer. */
+static void philly_week1_srtf_is_the_published_one(void **state)
+{
+    AUTO_TRACE struct trace t = { 0 };
+    const struct jobsim_options options = jobsim_options_of("csv");
+    static const struct {
+        const char *nodes;
+        double avg_jct_s, avg_wait_s, makespan_s;
+    } rows[] = { { "30x8", 8186.9, 3405.3, 806306 }, { "40x8", 5892.8, 1113.3, 700803 } };
+    if (!is_there("philly/philly_week1.csv"))
+        skip();
+    read_jobs("csv", "philly/philly_week1.csv", &t);
+    for (uint32_t i = 0; i < t.job_count; i++)
+        t.jobs[i].duration_ms += 1000;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO_JOBSIM_RESULT struct jobsim_result r = { 0 };
+        struct jobstats s = { 0 };
+        struct sl_err err;
+        if (jobsim_run("srtf", &t, rows[i].nodes, &options, &r, &err) < 0 ||
+            jobstats_add(&s, &t, &r, &err) < 0)
+            fail_msg("%s", err.msg);
+        ROW(rows[i].nodes, fabs(s.avg_jct_s - rows[i].avg_jct_s) < 0.06);
+        ROW(rows[i].nodes, fabs(s.avg_wait_s - rows[i].avg_wait_s) < 0.06);
+        ROW(rows[i].nodes, s.makespan_s == rows[i].makespan_s);
+    }
+}
+
 /* One of the published runs is one order of ties: ours spread around it. */
 static void philly_week1_is_within_two_percent(void **state)
 {
@@ -685,6 +712,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(azure_requests),
     cmocka_unit_test(helios_earth_allocates_two_thirds),
     cmocka_unit_test(muri_averages_are_the_published_ones),
+    cmocka_unit_test(philly_week1_srtf_is_the_published_one),
     cmocka_unit_test(philly_week1_is_within_two_percent),
 };
 ROWS_MAIN(tests)

@@ -419,15 +419,6 @@ static uint32_t ask_bucket(const struct pool_ask *a)
     return (uint32_t)(h & (SHAPE_BUCKETS - 1));
 }
 
-static bool ask_equal(const struct pool_ask *a, const struct pool_ask *b)
-{
-    return a->devices == b->devices && a->permille == b->permille &&
-           a->mem_bytes == b->mem_bytes && a->cpu_milli == b->cpu_milli &&
-           a->host_mem_bytes == b->host_mem_bytes && a->models == b->models &&
-           a->owner == b->owner && !memcmp(&a->need, &b->need, sizeof a->need) &&
-           !memcmp(&a->avoid, &b->avoid, sizeof a->avoid);
-}
-
 static uint32_t unused_longest(struct placer *pl)
 {
     uint32_t oldest = 0;

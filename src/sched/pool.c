@@ -184,6 +184,15 @@ void pool_free_at(const struct pool *p, uint32_t node, struct pool_free *out)
 
 /* ---- fit ---- */
 
+bool ask_equal(const struct pool_ask *a, const struct pool_ask *b)
+{
+    return a->devices == b->devices && a->permille == b->permille &&
+           a->mem_bytes == b->mem_bytes && a->cpu_milli == b->cpu_milli &&
+           a->host_mem_bytes == b->host_mem_bytes && a->models == b->models &&
+           a->owner == b->owner && !memcmp(&a->need, &b->need, sizeof a->need) &&
+           !memcmp(&a->avoid, &b->avoid, sizeof a->avoid);
+}
+
 bool pool_kind_suits(const struct pool *p, const struct pool_ask *a, uint32_t kind)
 {
     const struct pool_labels *has = &p->kind[kind];
@@ -216,11 +225,11 @@ bool pool_ask_possible(const struct pool *p, const struct pool_ask *a, uint32_t 
     return suits >= a->devices;
 }
 
-bool pool_ask_fits(const struct pool *p, const struct pool_ask *a, uint32_t node)
+static bool fits_when_open(const struct pool *p, const struct pool_ask *a, uint32_t node)
 {
     const struct pool_slot *n = &p->node[node];
     uint32_t suits = 0;
-    if (!n->open || n->cpu_free < a->cpu_milli || n->host_mem_free < a->host_mem_bytes ||
+    if (n->cpu_free < a->cpu_milli || n->host_mem_free < a->host_mem_bytes ||
         !pool_kind_suits(p, a, n->kind))
         return false;
     for (uint32_t i = 0; i < n->is.device_count; i++)
@@ -228,11 +237,16 @@ bool pool_ask_fits(const struct pool *p, const struct pool_ask *a, uint32_t node
     return suits >= a->devices;
 }
 
+bool pool_ask_fits(const struct pool *p, const struct pool_ask *a, uint32_t node)
+{
+    return p->node[node].open && fits_when_open(p, a, node);
+}
+
 bool pool_place_fits(const struct pool *p, const struct pool_ask *a,
                      const struct pool_place *at)
 {
     if (at->node >= p->node_count || at->device_count != a->devices ||
-        !pool_ask_fits(p, a, at->node))
+        !fits_when_open(p, a, at->node))
         return false;
     const struct pool_slot *n = &p->node[at->node];
     for (uint32_t i = 0; i < at->device_count; i++)

@@ -40,6 +40,9 @@ struct pool {
 /* The node's state as its class has it, devices sorted. */
 void pool_state(const struct pool *p, uint32_t node, struct class_state *s);
 
+/* Do they ask the same? */
+bool ask_equal(const struct pool_ask *a, const struct pool_ask *b);
+
 /* Do nodes with these labels do? */
 bool pool_kind_suits(const struct pool *p, const struct pool_ask *a, uint32_t kind);
 /* Is what the ask wants of a device free on this one? */

@@ -98,7 +98,7 @@ void pool_free_at(const struct pool *p, uint32_t node, struct pool_free *out);
 bool pool_ask_possible(const struct pool *p, const struct pool_ask *a, uint32_t node);
 bool pool_ask_fits(const struct pool *p, const struct pool_ask *a, uint32_t node);
 
-/* Does the ask fit on exactly these devices? */
+/* Does the ask fit on exactly these devices, be the node open or not? */
 bool pool_place_fits(const struct pool *p, const struct pool_ask *a,
                      const struct pool_place *at);
 

@@ -1,0 +1,412 @@
+/*
+ * Eviction: who must give way, and waiting until they have.
+ *
+ * The search works on the one state, inside a try: all candidates go, and if the
+ * whole request fits then, the shortest beginning of their order that suffices is
+ * sought by halving; of those, each that still fits beside the request is put back.
+ * The request is then nominated: its nodes take nothing else until what it waits for
+ * has gone, so that no other can slip in.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched_impl.h"
+
+struct victim {
+    struct request *r;
+    enum sched_rule rule;
+    uint64_t over_milli; /* how far its tenant is above what it deserves */
+    uint64_t lost;       /* work: milli-devices x milliseconds */
+};
+
+/* ---- candidates ---- */
+
+static bool may_go(const struct sched *s, const struct request *v)
+{
+    return v->preemptible && s->now_ms - v->start_ms >= v->min_run_ms;
+}
+
+static uint64_t held_of(const struct sched *s, const struct request *v)
+{
+    uint64_t milli[POOL_MAX_MODELS], sum = 0;
+    place_milli(s, v->form, v->option, v->place, milli);
+    for (uint32_t m = 0; m < POOL_MAX_MODELS; m++)
+        sum += milli[m];
+    return sum;
+}
+
+static int add_victim(struct sched *s, uint32_t *count, struct request *v,
+                      enum sched_rule rule, uint64_t over_milli)
+{
+    if (*count == s->victim_room) {
+        uint32_t room = s->victim_room ? 2 * s->victim_room : 64;
+        struct victim *list = realloc(s->victim, room * sizeof *list);
+        if (!list)
+            return -SL_INTERNAL;
+        s->victim = list;
+        s->victim_room = room;
+    }
+    s->victim[(*count)++] =
+        (struct victim){ v, rule, over_milli, held_of(s, v) * (s->now_ms - v->start_ms) };
+    return 0;
+}
+
+/* Fewest gangs broken, lowest priority, largest over-share, least work lost, youngest. */
+static int compare_victims(const void *x, const void *y)
+{
+    const struct victim *a = x, *b = y;
+    bool gang_a = a->r->place_count > 1, gang_b = b->r->place_count > 1;
+    if (gang_a != gang_b)
+        return gang_a - gang_b;
+    if (a->r->priority != b->r->priority)
+        return a->r->priority < b->r->priority ? -1 : 1;
+    if (a->over_milli != b->over_milli)
+        return a->over_milli > b->over_milli ? -1 : 1;
+    if (a->lost != b->lost)
+        return a->lost < b->lost ? -1 : 1;
+    return a->r->age > b->r->age ? -1 : 1;
+}
+
+/* Leases of the same tenant that matter less. */
+static int gather_lower(struct sched *s, const struct request *r, uint32_t *count)
+{
+    for (struct request *v = s->tenant[r->tenant].leases; v; v = v->next)
+        if (v->state == SCHED_RUNNING && v->priority < r->priority && may_go(s, v) &&
+            add_victim(s, count, v, SCHED_BY_PRIORITY, 0))
+            return -SL_INTERNAL;
+    return 0;
+}
+
+/* The last of the tenants from `tenant` up that is not above `other`. */
+static uint32_t below_common(const struct sched *s, uint32_t tenant, uint32_t other)
+{
+    while (!tenant_is_below(s, other, s->tenant[tenant].parent))
+        tenant = s->tenant[tenant].parent;
+    return tenant;
+}
+
+/* Models of which all tenants from the request's up to below `above` would hold no more
+ * than they deserve with it. */
+static uint64_t owed_models(const struct sched *s, const struct request *r, uint32_t option,
+                            uint32_t above)
+{
+    uint64_t models = 0;
+    for (uint32_t m = 0; m < POOL_MAX_MODELS; m++) {
+        if (!(s->all_models >> m & 1))
+            continue;
+        uint64_t need = option_milli(s, &r->form->option[option], m);
+        uint32_t id = r->tenant;
+        while (id != above &&
+               s->tenant[id].held_milli[m] + need <= s->tenant[id].deserved_milli[m])
+            id = s->tenant[id].parent;
+        if (id == above && need)
+            models |= 1ull << m;
+    }
+    return models;
+}
+
+/* Would each tenant from the lease's up to `top` still hold what it deserves without
+ * it?  Then it counts as gone. */
+static bool would_spare(struct sched *s, const struct request *v, uint32_t top)
+{
+    uint64_t milli[POOL_MAX_MODELS];
+    place_milli(s, v->form, v->option, v->place, milli);
+    for (uint32_t id = v->tenant;; id = s->tenant[id].parent) {
+        for (uint32_t m = 0; m < POOL_MAX_MODELS; m++)
+            if (milli[m] &&
+                s->tenant[id].held_milli[m] < s->tenant[id].deserved_milli[m] + milli[m])
+                return false;
+        if (id == top)
+            break;
+    }
+    return true;
+}
+
+static void count_gone(struct sched *s, const struct request *v, bool gone)
+{
+    uint64_t milli[POOL_MAX_MODELS];
+    place_milli(s, v->form, v->option, v->place, milli);
+    for (uint32_t id = v->tenant;; id = s->tenant[id].parent) {
+        for (uint32_t m = 0; m < POOL_MAX_MODELS; m++)
+            s->tenant[id].held_milli[m] += gone ? -milli[m] : milli[m];
+        if (id == SCHED_ROOT)
+            return;
+    }
+}
+
+static bool on_models(const struct sched *s, const struct request *v, uint64_t models)
+{
+    uint64_t milli[POOL_MAX_MODELS];
+    place_milli(s, v->form, v->option, v->place, milli);
+    for (uint32_t m = 0; m < POOL_MAX_MODELS; m++)
+        if (milli[m] && models >> m & 1)
+            return true;
+    return false;
+}
+
+static uint64_t over_share(const struct sched *s, uint32_t tenant, uint64_t models)
+{
+    uint64_t over = 0;
+    const struct tenant *t = &s->tenant[tenant];
+    for (uint32_t m = 0; m < POOL_MAX_MODELS; m++)
+        if (models >> m & 1 && t->held_milli[m] > t->deserved_milli[m])
+            over += t->held_milli[m] - t->deserved_milli[m];
+    return over;
+}
+
+/* Leases of tenants below `above` that hold more than they deserve; those that go before
+ * others in the order count as gone for the others. */
+static int gather_over(struct sched *s, const struct request *r, uint32_t above,
+                       uint64_t models, uint32_t *count)
+{
+    for (uint32_t id = 1; id < s->tenant_count; id++) {
+        if (!s->tenant[id].leases || !tenant_is_below(s, id, above) ||
+            tenant_is_below(s, id, r->tenant) || tenant_is_below(s, r->tenant, id))
+            continue;
+        uint32_t top = below_common(s, id, r->tenant);
+        uint64_t over = over_share(s, top, models);
+        if (!over)
+            continue;
+        for (struct request *v = s->tenant[id].leases; v; v = v->next)
+            if (v->state == SCHED_RUNNING && may_go(s, v) && on_models(s, v, models) &&
+                add_victim(s, count, v, SCHED_BY_RECLAIM, over))
+                return -SL_INTERNAL;
+    }
+    return 0;
+}
+
+/* Drop those whose tenant would fall below what it deserves. */
+static void spare(struct sched *s, const struct request *r, uint32_t *count)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < *count; i++) {
+        struct victim *v = &s->victim[i];
+        if (!would_spare(s, v->r, below_common(s, v->r->tenant, r->tenant)))
+            continue;
+        count_gone(s, v->r, true);
+        s->victim[kept++] = *v;
+    }
+    for (uint32_t i = 0; i < kept; i++)
+        count_gone(s, s->victim[i].r, false);
+    *count = kept;
+}
+
+/* ---- the search ---- */
+
+static void give_all(struct sched *s, const struct request *v)
+{
+    for (uint32_t i = 0; i < v->place_count; i++)
+        pool_give(s->pool, option_ask(&v->form->option[v->option], i), &v->place[i]);
+}
+
+/* Take all its places again, or none. */
+static bool take_again(struct sched *s, const struct request *v)
+{
+    const struct sched_option *o = &v->form->option[v->option];
+    uint32_t i = 0;
+    while (i < v->place_count && pool_place_fits(s->pool, option_ask(o, i), &v->place[i])) {
+        pool_take(s->pool, option_ask(o, i), &v->place[i]);
+        i++;
+    }
+    if (i == v->place_count)
+        return true;
+    while (i--)
+        pool_give(s->pool, option_ask(o, i), &v->place[i]);
+    return false;
+}
+
+static uint32_t places_of(const struct sched *s, uint32_t count)
+{
+    uint32_t places = 0;
+    for (uint32_t i = 0; i < count; i++)
+        places += s->victim[i].r->place_count;
+    return places;
+}
+
+/* Inside a try: the first `count` victims go, the option is placed. */
+static int place_without(struct sched *s, const struct request *r, uint32_t option,
+                         uint64_t models, uint32_t count)
+{
+    uint32_t group;
+    for (uint32_t i = 0; i < count; i++)
+        give_all(s, s->victim[i].r);
+    return gang_place(s, &r->form->option[option], models, &group);
+}
+
+static int fits_without(struct sched *s, const struct request *r, uint32_t option,
+                        uint64_t models, uint32_t count)
+{
+    int rc = pool_try(s->pool, places_of(s, count) + r->form->place_count[option]);
+    if (rc)
+        return rc;
+    rc = place_without(s, r, option, models, count);
+    pool_undo(s->pool);
+    return rc;
+}
+
+/* The fewest of the order that suffice; 0: not even all do. */
+static int fewest(struct sched *s, const struct request *r, uint32_t option,
+                  uint64_t models, uint32_t count, uint32_t *enough)
+{
+    uint32_t too_few = 0;
+    *enough = 0;
+    int rc = count ? fits_without(s, r, option, models, count) : -SL_NO_CAPACITY;
+    if (rc)
+        return rc == -SL_NO_CAPACITY ? 0 : rc;
+    *enough = count;
+    while (*enough - too_few > 1) {
+        uint32_t half = too_few + (*enough - too_few) / 2;
+        rc = fits_without(s, r, option, models, half);
+        if (rc == -SL_NO_CAPACITY)
+            too_few = half;
+        else if (rc)
+            return rc;
+        else
+            *enough = half;
+    }
+    return 0;
+}
+
+/* Put back who can stay beside the request, the last in the order first; the places of
+ * the request are in s->gang. */
+static int trim(struct sched *s, const struct request *r, uint32_t option, uint64_t models,
+                uint32_t *count)
+{
+    uint32_t places = places_of(s, *count);
+    int rc = pool_try(s->pool, 3 * places + r->form->place_count[option]);
+    if (rc)
+        return rc;
+    rc = place_without(s, r, option, models, *count);
+    assert(!rc);
+    for (uint32_t i = *count; i-- > 0;)
+        s->victim[i].r->chosen = !take_again(s, s->victim[i].r);
+    pool_undo(s->pool);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < *count; i++)
+        if (s->victim[i].r->chosen)
+            s->victim[kept++] = s->victim[i];
+    *count = kept;
+    return 0;
+}
+
+static void hold_nodes(struct sched *s, struct request *r)
+{
+    for (uint32_t i = 0; i < r->place_count; i++) {
+        struct node_hold *h = &s->hold[r->place[i].node];
+        h->nominee = r;
+        h->waiting++;
+        pool_set_open(s->pool, r->place[i].node, false);
+    }
+    r->missing = r->place_count;
+}
+
+static void tell_victims(struct sched *s, const struct request *r, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct request *v = s->victim[i].r;
+        v->state = SCHED_LEAVING;
+        v->by = r->id;
+        request_stop(s, v);
+        tenant_charge(s, v, false);
+        s->decision[s->decision_count++] = (struct sched_decision){
+            .kind = SCHED_EVICT, .id = v->id, .by = r->id, .rule = s->victim[i].rule
+        };
+    }
+}
+
+static int evict(struct sched *s, struct request *r, uint32_t option, uint64_t models,
+                 uint32_t count, bool *nominated)
+{
+    uint32_t enough;
+    qsort(s->victim, count, sizeof *s->victim, compare_victims);
+    if (count && s->victim[0].rule == SCHED_BY_RECLAIM)
+        spare(s, r, &count);
+    int rc = fewest(s, r, option, models, count, &enough);
+    if (rc || !enough)
+        return rc;
+    rc = trim(s, r, option, models, &enough);
+    if (rc)
+        return rc;
+    if (decide_reserve(s, enough + 1) || request_hold(r, option, s->gang))
+        return -SL_INTERNAL;
+    tell_victims(s, r, enough);
+    queue_leave(s, r);
+    r->state = SCHED_NOMINATED;
+    tenant_charge(s, r, true);
+    hold_nodes(s, r);
+    *nominated = true;
+    for (uint32_t i = 0; i < enough; i++)
+        queue_wake_limited(s, s->victim[i].r->tenant);
+    return nomination_settle(s, r);
+}
+
+int evict_for(struct sched *s, struct request *r, uint32_t option, bool *nominated)
+{
+    uint32_t count = 0, unused;
+    uint64_t limit = tenant_models(s, r->tenant, &r->form->option[option], &unused);
+    int rc = gather_lower(s, r, &count);
+    if (!rc && count)
+        rc = evict(s, r, option, limit, count, nominated);
+    for (uint32_t above = r->tenant; !rc && !*nominated && above != SCHED_ROOT;) {
+        above = s->tenant[above].parent;
+        uint64_t models = limit & owed_models(s, r, option, above);
+        if (!models)
+            break;
+        count = 0;
+        rc = gather_over(s, r, above, models, &count);
+        if (!rc && count)
+            rc = evict(s, r, option, models, count, nominated);
+    }
+    return rc;
+}
+
+/* ---- nominated ---- */
+
+static void release_node(struct sched *s, uint32_t node)
+{
+    struct node_hold *h = &s->hold[node];
+    if (--h->waiting)
+        return;
+    h->nominee = NULL;
+    if (h->closed)
+        return;
+    pool_set_open(s->pool, node, true);
+    queue_wake_node(s, node);
+}
+
+int nomination_settle(struct sched *s, struct request *r)
+{
+    for (uint32_t i = 0; i < r->place_count; i++) {
+        const struct pool_ask *a = option_ask(&r->form->option[r->option], i);
+        if (r->taken[i] || !pool_place_fits(s->pool, a, &r->place[i]))
+            continue;
+        pool_take(s->pool, a, &r->place[i]);
+        r->taken[i] = 1;
+        r->missing--;
+        release_node(s, r->place[i].node);
+    }
+    if (r->missing)
+        return 0;
+    if (decide_reserve(s, 1))
+        return -SL_INTERNAL;
+    request_run(s, r);
+    decide_grant(s, r);
+    return 0;
+}
+
+void nomination_drop(struct sched *s, struct request *r)
+{
+    tenant_charge(s, r, false);
+    for (uint32_t i = 0; i < r->place_count; i++) {
+        if (r->taken[i])
+            pool_give(s->pool, option_ask(&r->form->option[r->option], i), &r->place[i]);
+        else
+            release_node(s, r->place[i].node);
+    }
+    for (uint32_t i = 0; i < r->place_count; i++)
+        if (r->taken[i])
+            queue_wake_node(s, r->place[i].node);
+    request_let_go(r);
+    r->missing = 0;
+}

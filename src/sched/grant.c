@@ -1,0 +1,224 @@
+/* Granting: all asks of an option find their place, or nothing is taken. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched_impl.h"
+
+const struct pool_ask *option_ask(const struct sched_option *o, uint32_t i)
+{
+    uint32_t g = 0;
+    while (i >= o->group[g].count)
+        i -= o->group[g++].count;
+    return &o->group[g].ask;
+}
+
+int gang_place(struct sched *s, const struct sched_option *o, uint64_t models,
+               uint32_t *group)
+{
+    uint32_t at = 0;
+    for (uint32_t g = 0; g < o->group_count; g++) {
+        struct pool_ask a = o->group[g].ask;
+        if (a.devices && (models & s->all_models) != s->all_models) {
+            a.models = a.models ? a.models & models : models;
+            if (!a.models) { /* a limit bars all that this group could use */
+                *group = g;
+                return -SL_NO_CAPACITY;
+            }
+        }
+        for (uint32_t i = 0; i < o->group[g].count; i++, at++) {
+            int rc = placer_find(s->placer, &a, NULL, &s->gang[at]);
+            if (rc) {
+                *group = g;
+                return rc;
+            }
+            pool_take(s->pool, &a, &s->gang[at]);
+        }
+    }
+    return 0;
+}
+
+int decide_reserve(struct sched *s, uint32_t more)
+{
+    if (s->decision_count + more <= s->decision_room)
+        return 0;
+    uint32_t room = 2 * (s->decision_count + more);
+    struct sched_decision *d = realloc(s->decision, room * sizeof *d);
+    if (!d)
+        return -SL_INTERNAL;
+    s->decision = d;
+    s->decision_room = room;
+    return 0;
+}
+
+void decide_grant(struct sched *s, const struct request *r)
+{
+    s->decision[s->decision_count++] = (struct sched_decision){
+        .kind = SCHED_GRANT,
+        .id = r->id,
+        .option = r->option,
+        .place_count = r->place_count,
+        .place = r->place,
+    };
+}
+
+void request_run(struct sched *s, struct request *r)
+{
+    struct tenant *t = &s->tenant[r->tenant];
+    r->state = SCHED_RUNNING;
+    r->start_ms = s->now_ms;
+    r->prev = NULL;
+    r->next = t->leases;
+    if (t->leases)
+        t->leases->prev = r;
+    t->leases = r;
+}
+
+void request_stop(struct sched *s, struct request *r)
+{
+    if (r->prev)
+        r->prev->next = r->next;
+    else
+        s->tenant[r->tenant].leases = r->next;
+    if (r->next)
+        r->next->prev = r->prev;
+    r->next = r->prev = NULL;
+}
+
+int request_hold(struct request *r, uint32_t option, const struct pool_place *place)
+{
+    uint32_t count = r->form->place_count[option];
+    r->place = malloc(count * sizeof *place);
+    r->taken = calloc(count, 1);
+    if (!r->place || !r->taken) {
+        request_let_go(r);
+        return -SL_INTERNAL;
+    }
+    memcpy(r->place, place, count * sizeof *place);
+    r->place_count = count;
+    r->option = option;
+    return 0;
+}
+
+void request_let_go(struct request *r)
+{
+    free(r->place);
+    free(r->taken);
+    r->place = NULL;
+    r->taken = NULL;
+    r->place_count = 0;
+}
+
+/* Grant it now, on these models; -SL_NO_CAPACITY: *group has no place. */
+static int grant(struct sched *s, struct request *r, uint32_t option, uint64_t models,
+                 uint32_t *group)
+{
+    int rc = pool_try(s->pool, r->form->place_count[option]);
+    if (rc)
+        return rc;
+    rc = gang_place(s, &r->form->option[option], models, group);
+    if (!rc)
+        rc = request_hold(r, option, s->gang);
+    if (!rc)
+        rc = decide_reserve(s, 1);
+    if (rc) {
+        pool_undo(s->pool);
+        request_let_go(r);
+        return rc;
+    }
+    pool_keep(s->pool);
+    queue_leave(s, r);
+    memset(r->taken, 1, r->place_count);
+    tenant_charge(s, r, true);
+    request_run(s, r);
+    decide_grant(s, r);
+    return 0;
+}
+
+/* Could some node run each ask of the option if it were empty? */
+static bool option_possible(struct sched *s, struct form *f, uint32_t option,
+                            uint32_t *group)
+{
+    if (f->known_nodes != pool_node_count(s->pool)) {
+        f->known_nodes = pool_node_count(s->pool);
+        memset(f->impossible, 0, sizeof f->impossible);
+        for (uint32_t i = 0; i < f->option_count; i++)
+            for (uint32_t g = 0; g < f->option[i].group_count && !f->impossible[i]; g++) {
+                uint32_t n = 0;
+                while (n < f->known_nodes &&
+                       !pool_ask_possible(s->pool, &f->option[i].group[g].ask, n))
+                    n++;
+                if (n == f->known_nodes)
+                    f->impossible[i] = g + 1;
+            }
+    }
+    *group = f->impossible[option] ? f->impossible[option] - 1 : 0;
+    return !f->impossible[option];
+}
+
+/* What stands in the way of one option. */
+struct obstacle {
+    enum sched_verdict verdict;
+    uint32_t blocked_by, group;
+};
+
+static int try_option(struct sched *s, struct request *r, uint32_t option,
+                      struct obstacle *why)
+{
+    uint64_t models =
+        tenant_models(s, r->tenant, &r->form->option[option], &why->blocked_by);
+    int rc;
+    if (!models) {
+        why->verdict = option_possible(s, r->form, option, &why->group) ? SCHED_OVER_LIMIT
+                                                                        : SCHED_IMPOSSIBLE;
+        return -SL_NO_CAPACITY;
+    }
+    rc = grant(s, r, option, models, &why->group);
+    if (rc != -SL_NO_CAPACITY)
+        return rc;
+    uint32_t never;
+    if (option_possible(s, r->form, option, &never)) {
+        why->verdict = SCHED_NO_ROOM;
+    } else {
+        why->verdict = SCHED_IMPOSSIBLE;
+        why->group = never;
+    }
+    return rc;
+}
+
+/* The best news of all options: what waits for room is closer than what waits for a quota,
+ * and that closer than what can never be. */
+static bool better_news(enum sched_verdict a, enum sched_verdict b)
+{
+    return a > b;
+}
+
+int line_try(struct sched *s, struct line *l)
+{
+    struct request *r = l->head;
+    struct obstacle why[SCHED_MAX_OPTIONS] = { 0 };
+    uint32_t best = 0;
+    for (uint32_t i = 0; i < r->form->option_count; i++) {
+        int rc = try_option(s, r, i, &why[i]);
+        if (rc != -SL_NO_CAPACITY)
+            return rc;
+        if (better_news(why[i].verdict, why[best].verdict))
+            best = i;
+    }
+    for (uint32_t i = 0; i < r->form->option_count; i++) {
+        bool nominated = false;
+        if (why[i].verdict != SCHED_NO_ROOM)
+            continue;
+        int rc = evict_for(s, r, i, &nominated);
+        if (rc || nominated)
+            return rc;
+    }
+    l->verdict = why[best].verdict;
+    l->blocked_by = why[best].blocked_by;
+    for (uint32_t i = 0; i < r->form->option_count; i++)
+        if (l->blocked_by == TENANT_NONE)
+            l->blocked_by = why[i].blocked_by;
+    l->option = best;
+    l->group = why[best].group;
+    line_park(s, l);
+    return 0;
+}

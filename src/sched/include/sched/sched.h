@@ -1,0 +1,186 @@
+/*
+ * The scheduler core: (state, event, now) in, decisions out.
+ *
+ * What is asked waits in queues, one per tenant, ordered over the tenant tree
+ * by fair share; what fits is granted, all of a gang or nothing; what is owed
+ * to one tenant or matters more is made room for by evicting as little as
+ * possible.  What cannot run is parked under its cause and looked at again only
+ * when that cause may be gone.
+ *
+ * Pure: no clock (each event carries `now_ms`, which never goes back), no I/O,
+ * no threads, no globals, integers only.  The same events give the same
+ * decisions, in every process.  One thread.
+ *
+ * Compute is permille of one device, memory bytes, host CPU milli-cores; what a
+ * tenant uses is counted in *milli-devices* of a model: of each device the larger
+ * of its parts of compute and of memory.
+ *
+ * These always hold between two events (sched_check):
+ *   - a device's leases never exceed it (sched/pool.h);
+ *   - no tenant, nor any above it, is over its limit of a model;
+ *   - nothing is evicted unless all of its pre-emptor is placed by it, and what
+ *     need not go stays;
+ *   - after a reclaim the reclaimer is at or below what it deserves of the model, the
+ *     victim at or above; so no two tenants take from each other for ever;
+ *   - who is evicted is by its own tenant's higher priority, or by a tenant that
+ *     is owed; never for less.
+ */
+#ifndef SCHED_SCHED_H
+#define SCHED_SCHED_H
+
+#include "sched/place.h"
+
+#define SCHED_MAX_TENANTS 4096
+#define SCHED_MAX_OPTIONS 4
+#define SCHED_MAX_GROUPS  8
+#define SCHED_MAX_GANG    4096 /* asks of one option in all */
+#define SCHED_NO_LIMIT    UINT64_MAX
+#define SCHED_ROOT        0u /* the tenant above all; it always exists */
+
+/* `count` asks alike, each on one node. */
+struct sched_group {
+    struct pool_ask ask;
+    uint32_t count;
+};
+
+/* One way to meet a request: all of these groups, or nothing. */
+struct sched_option {
+    uint32_t group_count;
+    struct sched_group group[SCHED_MAX_GROUPS];
+};
+
+struct sched_request {
+    uint64_t id; /* the caller's, unique among what has not ended */
+    uint32_t tenant;
+    uint32_t priority;   /* 0..100, higher first */
+    bool preemptible;    /* may be evicted */
+    uint64_t min_run_ms; /* … but not before it ran this long */
+    uint32_t option_count;
+    const struct sched_option *option; /* in order of preference; copied */
+};
+
+struct sched_tenant {
+    uint32_t tenant, parent; /* given out by the caller, below SCHED_MAX_TENANTS */
+    uint32_t weight;         /* against its siblings; 0: only when they want nothing */
+};
+
+struct sched_quota {
+    uint32_t tenant, model;
+    uint64_t deserved_milli; /* it gets this much back from those above theirs */
+    uint64_t limit_milli;    /* it never has more; SCHED_NO_LIMIT */
+};
+
+/* What a device of the model counts for in the fair share; 1000 unless set. */
+struct sched_price {
+    uint32_t model, permille;
+};
+
+enum sched_event_kind {
+    SCHED_ADD_NODE,
+    SCHED_OPEN_NODE,
+    SCHED_SET_TENANT, /* a new one, or a new weight; a parent is never changed */
+    SCHED_SET_QUOTA,
+    SCHED_SET_PRICE,
+    SCHED_SUBMIT,
+    SCHED_END, /* a request is over, whatever its state: cancelled, ended, gone after an evict */
+    SCHED_TICK,
+};
+
+struct sched_event {
+    enum sched_event_kind kind;
+    uint64_t now_ms;
+    union {
+        struct pool_node node;
+        struct {
+            uint32_t node;
+            bool open;
+        } open;
+        struct sched_tenant tenant;
+        struct sched_quota quota;
+        struct sched_price price;
+        struct sched_request submit;
+        uint64_t end;
+    };
+};
+
+enum sched_rule {
+    SCHED_BY_PRIORITY, /* a lease of the same tenant, of lower priority */
+    SCHED_BY_RECLAIM,  /* a lease of a tenant above what it deserves */
+};
+
+enum sched_decision_kind {
+    SCHED_GRANT,
+    SCHED_EVICT, /* tell it to go; SCHED_END when it is gone */
+};
+
+struct sched_decision {
+    enum sched_decision_kind kind;
+    uint64_t id;
+    /* of a grant */
+    uint32_t option; /* which */
+    uint32_t place_count;
+    const struct pool_place *place; /* group by group */
+    /* of an eviction */
+    uint64_t by; /* for whom */
+    enum sched_rule rule;
+};
+
+struct sched_policy {
+    struct place_policy place;
+    uint64_t half_life_ms; /* of past use in the fair share; default 7 days */
+};
+
+struct sched;
+
+void sched_policy_init(struct sched_policy *policy);
+int sched_create(const struct sched_policy *policy, struct sched **out, struct sl_err *err);
+void sched_destroy(struct sched *s);
+
+/*
+ * One event.  The decisions that follow from it are lent until the next event, in
+ * the order in which they were made.  A refused event changes nothing: -SL_INVALID
+ * for what cannot be, -SL_NOT_FOUND, -SL_CONFLICT for an id that is in use,
+ * -SL_INTERNAL for no memory.
+ */
+int sched_apply(struct sched *s, const struct sched_event *e,
+                const struct sched_decision **decisions, uint32_t *count,
+                struct sl_err *err);
+
+/* ---- looking ---- */
+
+enum sched_state {
+    SCHED_PENDING,
+    SCHED_NOMINATED, /* its place is being cleared: it waits for the evicted to go */
+    SCHED_RUNNING,
+    SCHED_LEAVING, /* told to go */
+};
+
+/* Why a request waits, by who can do something about it. */
+enum sched_verdict {
+    SCHED_NOT_WAITING,
+    SCHED_IMPOSSIBLE, /* no node could run it even when empty: misconfigured */
+    SCHED_OVER_LIMIT, /* by the tenant's quota */
+    SCHED_NO_ROOM,    /* for capacity */
+    SCHED_BEING_MADE, /* others were told to make room */
+};
+
+struct sched_view {
+    enum sched_state state;
+    enum sched_verdict verdict;
+    uint32_t tenant; /* of OVER_LIMIT: the tenant, in the tree, whose limit it is */
+    uint32_t option,
+        group; /* of IMPOSSIBLE and NO_ROOM: the first group that has no place */
+    uint32_t place_count;
+    const struct pool_place *place; /* lent until the next event */
+};
+
+int sched_find(const struct sched *s, uint64_t id, struct sched_view *out);
+const struct pool *sched_pool(const struct sched *s);
+/* Milli-devices of a model that a tenant and those below it hold, the evicted not
+ * counted, those to come in their place counted. */
+uint64_t sched_held_milli(const struct sched *s, uint32_t tenant, uint32_t model);
+
+/* Abort the program (our own bug) if an invariant above does not hold. */
+void sched_check(const struct sched *s);
+
+#endif

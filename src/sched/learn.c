@@ -1,0 +1,76 @@
+/*
+ * What is asked, learned for placement: counts of the asks that were submitted, halved
+ * with each new target, so that the past fades.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched_impl.h"
+
+#define LEARN_FIRST 64   /* submissions before the first target */
+#define LEARN_EVERY 4096 /* … between two, in the end */
+
+struct learned {
+    struct place_shape *shape; /* in order of first sight */
+    uint32_t count;
+    uint64_t since, goal;
+};
+
+#define LEARNED_SHAPES 1024
+
+int learn_create(struct sched *s)
+{
+    s->learned = calloc(1, sizeof *s->learned);
+    if (!s->learned)
+        return -SL_INTERNAL;
+    s->learned->goal = LEARN_FIRST;
+    s->learned->shape = calloc(LEARNED_SHAPES, sizeof *s->learned->shape);
+    return s->learned->shape ? 0 : -SL_INTERNAL;
+}
+
+void learn_destroy(struct sched *s)
+{
+    if (s->learned)
+        free(s->learned->shape);
+    free(s->learned);
+}
+
+static struct place_shape *shape_of(struct learned *l, const struct pool_ask *a)
+{
+    for (uint32_t i = 0; i < l->count; i++)
+        if (ask_equal(&l->shape[i].ask, a))
+            return &l->shape[i];
+    if (l->count == LEARNED_SHAPES)
+        return NULL; /* too many kinds to learn the rare ones */
+    l->shape[l->count] = (struct place_shape){ .ask = *a };
+    return &l->shape[l->count++];
+}
+
+static void fade(struct learned *l)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < l->count; i++) {
+        l->shape[i].popularity /= 2;
+        if (l->shape[i].popularity)
+            l->shape[kept++] = l->shape[i];
+    }
+    l->count = kept;
+}
+
+void learn(struct sched *s, const struct sched_request *q)
+{
+    struct learned *l = s->learned;
+    const struct sched_option *o = &q->option[0];
+    for (uint32_t g = 0; g < o->group_count; g++) {
+        struct place_shape *shape = shape_of(l, &o->group[g].ask);
+        if (shape)
+            shape->popularity += 16ull * o->group[g].count;
+    }
+    if (++l->since < l->goal)
+        return;
+    l->since = 0;
+    l->goal = l->goal * 2 > LEARN_EVERY ? LEARN_EVERY : l->goal * 2;
+    /* nothing asks for a device yet: as before */
+    placer_set_target(s->placer, l->shape, l->count, NULL);
+    fade(l);
+}

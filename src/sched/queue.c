@@ -1,0 +1,515 @@
+/* Queues: what is asked (forms), who waits for it (lines), requests by id. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched_impl.h"
+
+#define REQUEST_BUCKETS 1024 /* to begin with */
+
+int queue_create(struct sched *s)
+{
+    s->form = calloc(FORM_BUCKETS, sizeof *s->form);
+    s->line = calloc(LINE_BUCKETS, sizeof *s->line);
+    s->request = calloc(REQUEST_BUCKETS, sizeof *s->request);
+    s->request_mask = REQUEST_BUCKETS - 1;
+    return s->form && s->line && s->request ? 0 : -SL_INTERNAL;
+}
+
+static void request_free(struct request *r)
+{
+    free(r->place);
+    free(r->taken);
+    free(r);
+}
+
+void queue_destroy(struct sched *s)
+{
+    for (uint32_t i = 0; s->request && i <= s->request_mask; i++)
+        for (struct request *r = s->request[i], *next; r; r = next) {
+            next = r->chain;
+            request_free(r);
+        }
+    for (uint32_t i = 0; s->line && i < LINE_BUCKETS; i++)
+        for (struct line *l = s->line[i], *next; l; l = next) {
+            next = l->next;
+            free(l);
+        }
+    for (uint32_t i = 0; s->form && i < FORM_BUCKETS; i++)
+        for (struct form *f = s->form[i], *next; f; f = next) {
+            next = f->next;
+            free(f);
+        }
+    free(s->request);
+    free(s->line);
+    free(s->form);
+}
+
+static uint64_t mix(uint64_t h, uint64_t x)
+{
+    h = (h ^ x) * 0xff51afd7ed558ccdull;
+    return h ^ h >> 29;
+}
+
+/* ---- requests by id ---- */
+
+static struct request **request_bucket(const struct sched *s, uint64_t id)
+{
+    return &s->request[mix(0, id) & s->request_mask];
+}
+
+struct request *request_by_id(const struct sched *s, uint64_t id)
+{
+    struct request *r = *request_bucket(s, id);
+    while (r && r->id != id)
+        r = r->chain;
+    return r;
+}
+
+/* Without memory the chains get longer, no more. */
+static void request_grow(struct sched *s)
+{
+    uint32_t room = 2 * (s->request_mask + 1), had = s->request_mask;
+    struct request **old = s->request, **bucket = calloc(room, sizeof *bucket);
+    if (!bucket)
+        return;
+    s->request = bucket;
+    s->request_mask = room - 1;
+    for (uint32_t i = 0; i <= had; i++)
+        for (struct request *r = old[i], *next; r; r = next) {
+            struct request **head = request_bucket(s, r->id);
+            next = r->chain;
+            r->chain = *head;
+            *head = r;
+        }
+    free(old);
+}
+
+static void request_remember(struct sched *s, struct request *r)
+{
+    if (s->request_count++ > s->request_mask)
+        request_grow(s);
+    struct request **head = request_bucket(s, r->id);
+    r->chain = *head;
+    *head = r;
+}
+
+/* ---- forms ---- */
+
+static bool form_is(const struct form *f, const struct sched_request *q, uint64_t hash)
+{
+    if (f->hash != hash || f->option_count != q->option_count)
+        return false;
+    for (uint32_t i = 0; i < f->option_count; i++) {
+        if (f->option[i].group_count != q->option[i].group_count)
+            return false;
+        for (uint32_t g = 0; g < f->option[i].group_count; g++)
+            if (f->option[i].group[g].count != q->option[i].group[g].count ||
+                !ask_equal(&f->option[i].group[g].ask, &q->option[i].group[g].ask))
+                return false;
+    }
+    return true;
+}
+
+static uint64_t form_hash(const struct sched_request *q)
+{
+    uint64_t h = q->option_count;
+    for (uint32_t i = 0; i < q->option_count; i++)
+        for (uint32_t g = 0; g < q->option[i].group_count; g++) {
+            const struct sched_group *x = &q->option[i].group[g];
+            h = mix(mix(h, x->count), (uint64_t)x->ask.devices << 32 | x->ask.permille);
+            h = mix(mix(h, x->ask.mem_bytes), x->ask.models);
+            h = mix(mix(h, x->ask.host_mem_bytes), x->ask.cpu_milli);
+        }
+    return h;
+}
+
+static struct form *form_of(struct sched *s, const struct sched_request *q)
+{
+    uint64_t hash = form_hash(q);
+    struct form **head = &s->form[hash & (FORM_BUCKETS - 1)], *f = *head;
+    while (f && !form_is(f, q, hash))
+        f = f->next;
+    if (!f) {
+        f = calloc(1, sizeof *f + q->option_count * sizeof f->option[0]);
+        if (!f)
+            return NULL;
+        f->hash = hash;
+        f->option_count = q->option_count;
+        memcpy(f->option, q->option, q->option_count * sizeof f->option[0]);
+        for (uint32_t i = 0; i < q->option_count; i++)
+            for (uint32_t g = 0; g < q->option[i].group_count; g++)
+                f->place_count[i] += q->option[i].group[g].count;
+        f->next = *head;
+        *head = f;
+    }
+    f->refs++;
+    return f;
+}
+
+static void form_unref(struct sched *s, struct form *f)
+{
+    if (--f->refs)
+        return;
+    struct form **link = &s->form[f->hash & (FORM_BUCKETS - 1)];
+    while (*link != f)
+        link = &(*link)->next;
+    *link = f->next;
+    free(f);
+}
+
+/* ---- the heap of a tenant's ready lines ---- */
+
+static bool line_first(const struct line *a, const struct line *b)
+{
+    return a->priority != b->priority ? a->priority > b->priority
+                                      : a->head->age < b->head->age;
+}
+
+static void ready_put(struct tenant *t, uint32_t at, struct line *l)
+{
+    t->ready[at] = l;
+    l->ready_at = at;
+}
+
+static void ready_moved(struct sched *s, struct line *l)
+{
+    struct tenant *t = &s->tenant[l->tenant];
+    uint32_t at = l->ready_at;
+    while (at && line_first(l, t->ready[(at - 1) / 2])) {
+        ready_put(t, at, t->ready[(at - 1) / 2]);
+        at = (at - 1) / 2;
+    }
+    for (;;) {
+        uint32_t child = 2 * at + 1;
+        if (child >= t->ready_count)
+            break;
+        if (child + 1 < t->ready_count && line_first(t->ready[child + 1], t->ready[child]))
+            child++;
+        if (!line_first(t->ready[child], l))
+            break;
+        ready_put(t, at, t->ready[child]);
+        at = child;
+    }
+    ready_put(t, at, l);
+}
+
+static void ready_insert(struct sched *s, struct line *l)
+{
+    struct tenant *t = &s->tenant[l->tenant];
+    assert(t->ready_count < t->ready_room);
+    ready_put(t, t->ready_count++, l);
+    ready_moved(s, l);
+    tenant_ready(s, l->tenant, 1);
+}
+
+static void ready_remove(struct sched *s, struct line *l)
+{
+    struct tenant *t = &s->tenant[l->tenant];
+    struct line *last = t->ready[--t->ready_count];
+    if (last != l) {
+        ready_put(t, l->ready_at, last);
+        ready_moved(s, last);
+    }
+    l->ready_at = READY_NOT;
+    tenant_ready(s, l->tenant, -1);
+}
+
+/* ---- lines ---- */
+
+static uint64_t line_hash(const struct form *f, uint32_t tenant, uint32_t priority)
+{
+    return mix(mix(f->hash, tenant), priority);
+}
+
+/* Room in the tenant's heap for each of its lines, so that waking cannot fail. */
+static int ready_reserve(struct tenant *t, uint32_t lines)
+{
+    if (lines <= t->ready_room)
+        return 0;
+    uint32_t room = t->ready_room ? 2 * t->ready_room : 8;
+    struct line **ready = realloc(t->ready, room * sizeof *ready);
+    if (!ready)
+        return -SL_INTERNAL;
+    t->ready = ready;
+    t->ready_room = room;
+    return 0;
+}
+
+static struct line *line_of(struct sched *s, const struct request *r)
+{
+    struct line **head =
+        &s->line[line_hash(r->form, r->tenant, r->priority) & (LINE_BUCKETS - 1)];
+    struct line *l = *head;
+    while (l &&
+           (l->form != r->form || l->tenant != r->tenant || l->priority != r->priority ||
+            l->preemptible != r->preemptible || l->min_run_ms != r->min_run_ms))
+        l = l->next;
+    if (l)
+        return l;
+    struct tenant *t = &s->tenant[r->tenant];
+    if (ready_reserve(t, t->line_count + 1))
+        return NULL;
+    l = calloc(1, sizeof *l);
+    if (!l)
+        return NULL;
+    *l = (struct line){ .next = *head,
+                        .form = r->form,
+                        .tenant = r->tenant,
+                        .priority = r->priority,
+                        .preemptible = r->preemptible,
+                        .min_run_ms = r->min_run_ms,
+                        .ready_at = READY_NOT };
+    *head = l;
+    t->line_count++;
+    return l;
+}
+
+/* Its last request left: its form may go with that. */
+static void line_free(struct sched *s, struct line *l)
+{
+    struct line **link =
+        &s->line[line_hash(l->form, l->tenant, l->priority) & (LINE_BUCKETS - 1)];
+    while (*link != l)
+        link = &(*link)->next;
+    *link = l->next;
+    s->tenant[l->tenant].line_count--;
+    free(l);
+}
+
+static void unpark(struct sched *s, struct line *l)
+{
+    if (l->parked_prev)
+        l->parked_prev->parked_next = l->parked_next;
+    else
+        s->parked = l->parked_next;
+    if (l->parked_next)
+        l->parked_next->parked_prev = l->parked_prev;
+    l->parked = false;
+}
+
+void line_park(struct sched *s, struct line *l)
+{
+    ready_remove(s, l);
+    l->parked = true;
+    l->parked_prev = NULL;
+    l->parked_next = s->parked;
+    if (s->parked)
+        s->parked->parked_prev = l;
+    s->parked = l;
+}
+
+void line_wake(struct sched *s, struct line *l)
+{
+    if (!l->parked)
+        return;
+    unpark(s, l);
+    ready_insert(s, l);
+}
+
+/* Could anything of the form start on the node now? */
+static bool node_helps(const struct sched *s, const struct form *f, uint32_t node)
+{
+    for (uint32_t i = 0; i < f->option_count; i++)
+        for (uint32_t g = 0; g < f->option[i].group_count; g++)
+            if (pool_ask_fits(s->pool, &f->option[i].group[g].ask, node))
+                return true;
+    return false;
+}
+
+void queue_wake_node(struct sched *s, uint32_t node)
+{
+    for (struct line *l = s->parked, *next; l; l = next) {
+        next = l->parked_next;
+        if (l->verdict != SCHED_OVER_LIMIT && node_helps(s, l->form, node))
+            line_wake(s, l);
+    }
+}
+
+void queue_wake_tenant(struct sched *s, uint32_t tenant)
+{
+    for (struct line *l = s->parked, *next; l; l = next) {
+        next = l->parked_next;
+        if (tenant_is_below(s, l->tenant, tenant))
+            line_wake(s, l);
+    }
+}
+
+/* The tenant's ancestor next to the root, or the root. */
+static uint32_t branch_of(const struct sched *s, uint32_t tenant)
+{
+    while (s->tenant[tenant].depth > 1)
+        tenant = s->tenant[tenant].parent;
+    return tenant;
+}
+
+void queue_wake_limited(struct sched *s, uint32_t tenant)
+{
+    uint32_t branch = branch_of(s, tenant);
+    for (struct line *l = s->parked, *next; l; l = next) {
+        next = l->parked_next;
+        if (l->blocked_by != TENANT_NONE &&
+            (l->blocked_by == SCHED_ROOT || branch_of(s, l->tenant) == branch))
+            line_wake(s, l);
+    }
+}
+
+void queue_wake_impossible(struct sched *s)
+{
+    for (struct line *l = s->parked, *next; l; l = next) {
+        next = l->parked_next;
+        if (l->verdict == SCHED_IMPOSSIBLE)
+            line_wake(s, l);
+    }
+}
+
+void queue_wake_all(struct sched *s)
+{
+    for (struct line *l = s->parked, *next; l; l = next) {
+        next = l->parked_next;
+        line_wake(s, l);
+    }
+}
+
+/* ---- in and out ---- */
+
+static int check_request(const struct sched *s, const struct sched_request *q,
+                         struct sl_err *err)
+{
+    if (q->tenant >= SCHED_MAX_TENANTS || !s->tenant[q->tenant].exists)
+        return sl_fail(err, SL_NOT_FOUND, "request: no tenant %u", q->tenant);
+    if (request_by_id(s, q->id))
+        return sl_fail(err, SL_CONFLICT, "request: its id is in use");
+    if (q->priority > 100)
+        return sl_fail(err, SL_INVALID, "request: priority %u is above 100", q->priority);
+    if (!q->option_count || q->option_count > SCHED_MAX_OPTIONS)
+        return sl_fail(err, SL_INVALID, "request: 1 to %d options, not %u",
+                       SCHED_MAX_OPTIONS, q->option_count);
+    for (uint32_t i = 0; i < q->option_count; i++) {
+        const struct sched_option *o = &q->option[i];
+        uint64_t asks = 0;
+        if (!o->group_count || o->group_count > SCHED_MAX_GROUPS)
+            return sl_fail(err, SL_INVALID, "request: 1 to %d groups, not %u",
+                           SCHED_MAX_GROUPS, o->group_count);
+        for (uint32_t g = 0; g < o->group_count; g++) {
+            const struct pool_ask *a = &o->group[g].ask;
+            asks += o->group[g].count;
+            if (!o->group[g].count)
+                return sl_fail(err, SL_INVALID, "request: a gang of none");
+            if (a->permille > 1000 || a->devices > POOL_MAX_DEVICES)
+                return sl_fail(err, SL_INVALID,
+                               "request: at most 1000 permille of %d devices of a node",
+                               POOL_MAX_DEVICES);
+        }
+        if (asks > SCHED_MAX_GANG)
+            return sl_fail(err, SL_INVALID, "request: a gang of more than %d",
+                           SCHED_MAX_GANG);
+    }
+    return 0;
+}
+
+static void append(struct line *l, struct request *r)
+{
+    r->prev = l->tail;
+    r->next = NULL;
+    if (l->tail)
+        l->tail->next = r;
+    else
+        l->head = r;
+    l->tail = r;
+}
+
+int queue_submit(struct sched *s, const struct sched_request *q, struct sl_err *err)
+{
+    int rc = check_request(s, q, err);
+    if (rc)
+        return rc;
+    struct request *r = calloc(1, sizeof *r);
+    if (r) {
+        *r = (struct request){ .id = q->id,
+                               .age = s->ages + 1,
+                               .tenant = q->tenant,
+                               .priority = q->priority,
+                               .preemptible = q->preemptible,
+                               .min_run_ms = q->min_run_ms,
+                               .form = form_of(s, q) };
+        r->line = r->form ? line_of(s, r) : NULL;
+    }
+    if (!r || !r->line) {
+        if (r && r->form)
+            form_unref(s, r->form);
+        free(r);
+        return sl_fail(err, SL_INTERNAL, "request: out of memory");
+    }
+    s->ages++;
+    request_remember(s, r);
+    append(r->line, r);
+    if (r->line->head == r)
+        ready_insert(s, r->line);
+    return 0;
+}
+
+void queue_leave(struct sched *s, struct request *r)
+{
+    struct line *l = r->line;
+    bool first = l->head == r;
+    if (r->prev)
+        r->prev->next = r->next;
+    else
+        l->head = r->next;
+    if (r->next)
+        r->next->prev = r->prev;
+    else
+        l->tail = r->prev;
+    r->line = NULL;
+    r->next = r->prev = NULL;
+    if (!l->head) {
+        if (l->parked)
+            unpark(s, l);
+        else
+            ready_remove(s, l);
+        line_free(s, l);
+    } else if (first && !l->parked) {
+        ready_moved(s, l);
+    }
+}
+
+int queue_return(struct sched *s, struct request *r)
+{
+    struct line *l = line_of(s, r);
+    if (!l)
+        return -SL_INTERNAL;
+    struct request *after = l->tail;
+    while (after && after->age > r->age)
+        after = after->prev;
+    r->line = l;
+    r->state = SCHED_PENDING;
+    r->prev = after;
+    r->next = after ? after->next : l->head;
+    if (r->next)
+        r->next->prev = r;
+    else
+        l->tail = r;
+    if (after)
+        after->next = r;
+    else
+        l->head = r;
+    if (l->parked)
+        line_wake(s, l);
+    else if (l->ready_at == READY_NOT)
+        ready_insert(s, l);
+    else
+        ready_moved(s, l);
+    return 0;
+}
+
+void request_forget(struct sched *s, struct request *r)
+{
+    struct request **link = request_bucket(s, r->id);
+    while (*link != r)
+        link = &(*link)->chain;
+    *link = r->chain;
+    s->request_count--;
+    form_unref(s, r->form);
+    request_free(r);
+}

@@ -1,0 +1,279 @@
+/* The scheduler core: events in, one after the other; then whoever is next, until nobody can. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched_impl.h"
+
+#define HALF_LIFE_MS (7ull * 24 * 3600 * 1000)
+
+void sched_policy_init(struct sched_policy *policy)
+{
+    *policy = (struct sched_policy){ .half_life_ms = HALF_LIFE_MS };
+    place_policy_init(&policy->place);
+}
+
+int sched_create(const struct sched_policy *policy, struct sched **out, struct sl_err *err)
+{
+    struct sched *s = calloc(1, sizeof *s);
+    if (!s)
+        return sl_fail(err, SL_INTERNAL, "scheduler: out of memory");
+    s->policy = *policy;
+    if (!s->policy.half_life_ms)
+        s->policy.half_life_ms = HALF_LIFE_MS;
+    s->tenant = calloc(SCHED_MAX_TENANTS, sizeof *s->tenant);
+    s->gang = calloc(SCHED_MAX_GANG, sizeof *s->gang);
+    if (!s->tenant || !s->gang || queue_create(s) || learn_create(s) ||
+        pool_create(&s->pool, err) ||
+        placer_create(s->pool, &s->policy.place, &s->placer, err)) {
+        sched_destroy(s);
+        return sl_fail(err, SL_INTERNAL, "scheduler: out of memory");
+    }
+    s->tenant[SCHED_ROOT].exists = true;
+    s->tenant_count = 1;
+    for (uint32_t m = 0; m < POOL_MAX_MODELS; m++) {
+        s->tenant[SCHED_ROOT].limit_milli[m] = SCHED_NO_LIMIT;
+        s->price_permille[m] = 1000;
+        s->least_mem[m] = UINT64_MAX;
+    }
+    *out = s;
+    return 0;
+}
+
+void sched_destroy(struct sched *s)
+{
+    if (!s)
+        return;
+    for (uint32_t i = 0; i < s->tenant_count; i++)
+        free(s->tenant[i].ready);
+    queue_destroy(s);
+    learn_destroy(s);
+    placer_destroy(s->placer);
+    pool_destroy(s->pool);
+    free(s->tenant);
+    free(s->gang);
+    free(s->hold);
+    free(s->victim);
+    free(s->decision);
+    free(s);
+}
+
+/* ---- events ---- */
+
+static int add_node(struct sched *s, const struct pool_node *n, struct sl_err *err)
+{
+    uint32_t node;
+    if (pool_node_count(s->pool) == s->hold_room) {
+        uint32_t room = s->hold_room ? 2 * s->hold_room : 64;
+        struct node_hold *hold = realloc(s->hold, room * sizeof *hold);
+        if (!hold)
+            return sl_fail(err, SL_INTERNAL, "scheduler: out of memory");
+        s->hold = hold;
+        s->hold_room = room;
+    }
+    int rc = pool_add_node(s->pool, n, &node, err);
+    if (rc)
+        return rc;
+    s->hold[node] = (struct node_hold){ 0 };
+    for (uint32_t i = 0; i < n->device_count; i++) {
+        const struct pool_device *d = &n->device[i];
+        s->all_models |= 1ull << d->model;
+        if (d->mem_bytes < s->least_mem[d->model])
+            s->least_mem[d->model] = d->mem_bytes;
+    }
+    queue_wake_impossible(s);
+    queue_wake_node(s, node);
+    return 0;
+}
+
+static int open_node(struct sched *s, uint32_t node, bool open, struct sl_err *err)
+{
+    if (node >= pool_node_count(s->pool))
+        return sl_fail(err, SL_NOT_FOUND, "no node %u", node);
+    struct node_hold *h = &s->hold[node];
+    h->closed = !open;
+    if (h->nominee && !open) {
+        struct request *r = h->nominee;
+        nomination_drop(s, r);
+        queue_wake_limited(s, r->tenant);
+        return queue_return(s, r);
+    }
+    if (h->nominee)
+        return 0;
+    pool_set_open(s->pool, node, open);
+    if (open)
+        queue_wake_node(s, node);
+    return 0;
+}
+
+/* Its places are free again: for whom it left, for whoever waits on these nodes, for all. */
+static int give_back(struct sched *s, struct request *r)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < r->place_count; i++)
+        pool_give(s->pool, option_ask(&r->form->option[r->option], i), &r->place[i]);
+    for (uint32_t i = 0; i < r->place_count; i++) {
+        struct request *waits = s->hold[r->place[i].node].nominee;
+        if (waits && !rc)
+            rc = nomination_settle(s, waits);
+        queue_wake_node(s, r->place[i].node);
+    }
+    queue_wake_limited(s, r->tenant);
+    return rc;
+}
+
+static int end(struct sched *s, uint64_t id, struct sl_err *err)
+{
+    struct request *r = request_by_id(s, id);
+    int rc = 0;
+    if (!r)
+        return sl_fail(err, SL_NOT_FOUND, "no request of this id");
+    switch (r->state) {
+    case SCHED_PENDING:
+        queue_leave(s, r);
+        break;
+    case SCHED_NOMINATED:
+        nomination_drop(s, r);
+        queue_wake_limited(s, r->tenant);
+        break;
+    case SCHED_RUNNING:
+        request_stop(s, r);
+        tenant_charge(s, r, false);
+        rc = give_back(s, r);
+        break;
+    case SCHED_LEAVING:
+        rc = give_back(s, r);
+        break;
+    }
+    request_forget(s, r);
+    return rc;
+}
+
+static int set_price(struct sched *s, const struct sched_price *p, struct sl_err *err)
+{
+    if (p->model >= POOL_MAX_MODELS)
+        return sl_fail(err, SL_INVALID, "price: models are below %d", POOL_MAX_MODELS);
+    for (uint32_t i = 0; i < s->tenant_count; i++)
+        if (s->tenant[i].held_price)
+            return sl_fail(err, SL_CONFLICT, "price: set it before anything is granted");
+    s->price_permille[p->model] = p->permille;
+    return 0;
+}
+
+static int take_event(struct sched *s, const struct sched_event *e, struct sl_err *err)
+{
+    int rc;
+    switch (e->kind) {
+    case SCHED_ADD_NODE:
+        return add_node(s, &e->node, err);
+    case SCHED_OPEN_NODE:
+        return open_node(s, e->open.node, e->open.open, err);
+    case SCHED_SET_TENANT:
+        return tenant_set(s, &e->tenant, err);
+    case SCHED_SET_QUOTA:
+        return tenant_set_quota(s, &e->quota, err);
+    case SCHED_SET_PRICE:
+        return set_price(s, &e->price, err);
+    case SCHED_SUBMIT:
+        rc = queue_submit(s, &e->submit, err);
+        if (!rc)
+            learn(s, &e->submit);
+        return rc;
+    case SCHED_END:
+        return end(s, e->end, err);
+    case SCHED_TICK:
+        queue_wake_all(s);
+        return 0;
+    }
+    return sl_fail(err, SL_INVALID, "no such event");
+}
+
+int sched_apply(struct sched *s, const struct sched_event *e,
+                const struct sched_decision **decisions, uint32_t *count,
+                struct sl_err *err)
+{
+    struct line *l;
+    s->decision_count = 0;
+    *decisions = NULL;
+    *count = 0;
+    if (e->now_ms < s->now_ms)
+        return sl_fail(err, SL_INVALID, "time goes back");
+    s->now_ms = e->now_ms;
+    int rc = take_event(s, e, err);
+    while (!rc && (l = tenant_next(s)))
+        rc = line_try(s, l);
+    *decisions = s->decision;
+    *count = s->decision_count;
+    return rc;
+}
+
+/* ---- looking ---- */
+
+int sched_find(const struct sched *s, uint64_t id, struct sched_view *out)
+{
+    const struct request *r = request_by_id(s, id);
+    if (!r)
+        return -SL_NOT_FOUND;
+    *out = (struct sched_view){ .state = r->state,
+                                .option = r->option,
+                                .place_count = r->place_count,
+                                .place = r->place };
+    if (r->state == SCHED_NOMINATED)
+        out->verdict = SCHED_BEING_MADE;
+    if (r->state == SCHED_PENDING) {
+        out->verdict = r->line->verdict;
+        out->tenant = out->verdict == SCHED_OVER_LIMIT ? r->line->blocked_by : 0;
+        out->option = r->line->option;
+        out->group = r->line->group;
+    }
+    return 0;
+}
+
+const struct pool *sched_pool(const struct sched *s)
+{
+    return s->pool;
+}
+
+uint64_t sched_held_milli(const struct sched *s, uint32_t tenant, uint32_t model)
+{
+    return s->tenant[tenant].held_milli[model];
+}
+
+/* ---- the invariants ---- */
+
+static void check_request(const struct sched *s, const struct request *r,
+                          uint64_t (*sum)[POOL_MAX_MODELS])
+{
+    uint64_t milli[POOL_MAX_MODELS];
+    uint32_t taken = 0;
+    assert((r->state == SCHED_PENDING) == (r->line != NULL));
+    if (r->state == SCHED_PENDING)
+        return;
+    for (uint32_t i = 0; i < r->place_count; i++)
+        taken += r->taken[i];
+    assert(r->missing + taken == r->place_count);
+    assert((r->state == SCHED_NOMINATED) == (r->missing != 0));
+    if (r->state == SCHED_LEAVING)
+        return;
+    place_milli(s, r->form, r->option, r->place, milli);
+    for (uint32_t id = r->tenant;; id = s->tenant[id].parent) {
+        for (uint32_t m = 0; m < POOL_MAX_MODELS; m++)
+            sum[id][m] += milli[m];
+        if (id == SCHED_ROOT)
+            return;
+    }
+}
+
+void sched_check(const struct sched *s)
+{
+    uint64_t(*sum)[POOL_MAX_MODELS] = calloc(s->tenant_count, sizeof *sum);
+    assert(sum);
+    pool_check(s->pool);
+    for (uint32_t i = 0; i <= s->request_mask; i++)
+        for (const struct request *r = s->request[i]; r; r = r->chain)
+            check_request(s, r, sum);
+    for (uint32_t i = 0; i < s->tenant_count; i++)
+        assert(!memcmp(sum[i], s->tenant[i].held_milli, sizeof sum[i]));
+    assert(!s->tenant[SCHED_ROOT].ready_below);
+    free(sum);
+}

@@ -1,0 +1,213 @@
+/* The inside of the scheduler core, for the files of sched only. */
+#ifndef SCHED_SCHED_IMPL_H
+#define SCHED_SCHED_IMPL_H
+
+#include "pool_impl.h"
+#include "sched/sched.h"
+
+/* What is asked, once for all requests that ask the same. */
+struct form {
+    struct form *next; /* in its hash chain */
+    uint64_t hash;
+    uint32_t refs;
+    uint32_t place_count[SCHED_MAX_OPTIONS]; /* asks of each option */
+    /* 1 + the first group that no node could ever run; as of so many nodes */
+    uint32_t impossible[SCHED_MAX_OPTIONS], known_nodes;
+    uint32_t option_count;
+    struct sched_option option[];
+};
+
+/* Requests that are the same to the scheduler, waiting in order of age. */
+struct line {
+    struct line *next; /* in its hash chain */
+    struct form *form;
+    uint32_t tenant, priority;
+    bool preemptible;
+    uint64_t min_run_ms;
+    struct request *head, *tail;
+    uint32_t ready_at; /* place in the tenant's heap, READY_NOT if parked or empty */
+    /* while parked */
+    enum sched_verdict verdict;
+    uint32_t blocked_by; /* the tenant whose limit bars a model, or TENANT_NONE */
+    uint32_t option, group;
+    struct line *parked_next, *parked_prev;
+    bool parked;
+};
+
+#define READY_NOT   UINT32_MAX
+#define TENANT_NONE UINT32_MAX
+
+struct request {
+    struct request *chain; /* by id */
+    uint64_t id, age;      /* age: order of submission */
+    struct form *form;
+    struct line *line; /* while it waits */
+    uint32_t tenant, priority;
+    bool preemptible;
+    uint64_t min_run_ms, start_ms;
+    enum sched_state state;
+    uint32_t option;
+    uint32_t place_count;
+    struct pool_place *place;
+    /* its neighbours: in the line while pending, else among its tenant's leases */
+    struct request *next, *prev;
+    /* nominated */
+    uint32_t missing; /* places not taken yet */
+    uint8_t *taken;   /* by place */
+    uint64_t by;      /* leaving: for whom */
+    bool chosen;      /* scratch of the search for victims */
+};
+
+struct tenant {
+    bool exists;
+    uint32_t parent, depth;
+    uint32_t weight;
+    uint32_t first_child, next_sibling; /* 0: none (the root is nobody's child) */
+    /* of itself and those below */
+    uint64_t held_milli[POOL_MAX_MODELS];
+    uint64_t deserved_milli[POOL_MAX_MODELS], limit_milli[POOL_MAX_MODELS];
+    uint64_t held_price; /* priced milli-devices held now */
+    uint64_t past_price; /* their mean over the half-life, x 2^16 */
+    uint64_t settled_ms;
+    uint32_t ready_below; /* ready lines */
+    /* of itself */
+    uint64_t own_price, own_past;
+    uint32_t line_count;
+    struct line **ready; /* heap: priority, then age; room for every line */
+    uint32_t ready_count, ready_room;
+    struct request *leases;
+};
+
+struct learned; /* learn.c */
+struct victim;  /* evict.c */
+
+/* A node that others wait for, or that is closed. */
+struct node_hold {
+    bool closed;             /* by the operator */
+    struct request *nominee; /* who waits here; the node takes nothing else */
+    uint32_t waiting;        /* places of it that are not free yet */
+};
+
+struct sched {
+    struct sched_policy policy;
+    struct pool *pool;
+    struct placer *placer;
+    uint64_t now_ms, ages;
+    struct tenant *tenant; /* SCHED_MAX_TENANTS */
+    uint32_t tenant_count; /* one above the highest number in use */
+    uint32_t price_permille[POOL_MAX_MODELS];
+    uint64_t least_mem[POOL_MAX_MODELS]; /* of a device; UINT64_MAX: no such model */
+    uint64_t all_models;                 /* those the pool has */
+    struct request **request;            /* by id */
+    uint32_t request_mask, request_count;
+    struct form **form;
+    struct line **line;
+    struct line *parked;
+    struct node_hold *hold; /* by node */
+    uint32_t hold_room;
+    struct learned *learned;
+    /* the answer to an event */
+    struct sched_decision *decision;
+    uint32_t decision_count, decision_room;
+    /* scratch */
+    struct pool_place *gang; /* SCHED_MAX_GANG */
+    struct victim *victim;
+    uint32_t victim_room;
+};
+
+#define FORM_BUCKETS 4096
+#define LINE_BUCKETS 4096
+
+/* ---- tenant.c: the tree, what it holds and used, whose turn it is ---- */
+
+int tenant_set(struct sched *s, const struct sched_tenant *t, struct sl_err *err);
+int tenant_set_quota(struct sched *s, const struct sched_quota *q, struct sl_err *err);
+
+/* Milli-devices of one device for the ask: the larger of its two parts. */
+uint64_t ask_device_milli(const struct pool_ask *a, uint64_t device_mem_bytes);
+/* … of all that is placed, by model. */
+void place_milli(const struct sched *s, const struct form *f, uint32_t option,
+                 const struct pool_place *place, uint64_t milli[POOL_MAX_MODELS]);
+/* … at most, if the whole option went to this model. */
+uint64_t option_milli(const struct sched *s, const struct sched_option *o, uint32_t model);
+
+/* A tenant and all above it hold what the request has from now on, or no more. */
+void tenant_charge(struct sched *s, const struct request *r, bool more);
+/* Lines that could be tried, in the tenant and all above it. */
+void tenant_ready(struct sched *s, uint32_t tenant, int32_t more);
+/* The line that is next by fair share; NULL: none is ready. */
+struct line *tenant_next(struct sched *s);
+
+/* Models on which the tenant and all above it may have this option, whole.
+ * *blocked_by is whose limit bars another, TENANT_NONE if nobody's does. */
+uint64_t tenant_models(const struct sched *s, uint32_t tenant, const struct sched_option *o,
+                       uint32_t *blocked_by);
+bool tenant_is_below(const struct sched *s, uint32_t tenant, uint32_t above);
+
+/* ---- queue.c: forms, lines, requests by id ---- */
+
+int queue_create(struct sched *s);
+void queue_destroy(struct sched *s);
+
+struct request *request_by_id(const struct sched *s, uint64_t id);
+/* Checked and copied, at the end of its line. */
+int queue_submit(struct sched *s, const struct sched_request *q, struct sl_err *err);
+/* Out of its line: it was placed or cancelled. */
+void queue_leave(struct sched *s, struct request *r);
+/* Back into its line, by its age. */
+int queue_return(struct sched *s, struct request *r);
+/* Not known any more; freed. */
+void request_forget(struct sched *s, struct request *r);
+
+void line_park(struct sched *s, struct line *l);
+void line_wake(struct sched *s, struct line *l);
+/* Lines that the node's free room could help. */
+void queue_wake_node(struct sched *s, uint32_t node);
+/* Lines of the tenant and those below it: its quota changed. */
+void queue_wake_tenant(struct sched *s, uint32_t tenant);
+/* Lines that a limit bars from a model, in the same branch of the tree: the tenant
+ * holds less. */
+void queue_wake_limited(struct sched *s, uint32_t tenant);
+/* Lines that no node could run: there is a new one. */
+void queue_wake_impossible(struct sched *s);
+void queue_wake_all(struct sched *s);
+
+/* ---- grant.c: placing all of an option ---- */
+
+/* Find places for all asks of an option on these models, group by group, into
+ * s->gang; they are taken, inside the caller's try.  -SL_NO_CAPACITY: *group has no
+ * place. */
+int gang_place(struct sched *s, const struct sched_option *o, uint64_t models,
+               uint32_t *group);
+/* The ask of the i-th place of an option. */
+const struct pool_ask *option_ask(const struct sched_option *o, uint32_t i);
+
+/* Try a line's first request: it is granted, nominated, or the line parked. */
+int line_try(struct sched *s, struct line *l);
+
+/* The places are the request's; copied. */
+int request_hold(struct request *r, uint32_t option, const struct pool_place *place);
+void request_let_go(struct request *r);
+/* Among its tenant's leases, or not any more. */
+void request_run(struct sched *s, struct request *r);
+void request_stop(struct sched *s, struct request *r);
+
+int decide_reserve(struct sched *s, uint32_t more);
+void decide_grant(struct sched *s, const struct request *r);
+
+/* ---- evict.c: who must give way, and waiting until they have ---- */
+
+/* Search victims for an option; if found they are told, and the request is nominated. */
+int evict_for(struct sched *s, struct request *r, uint32_t option, bool *nominated);
+/* Take what is free of a nominated request's places; grant it when that is all. */
+int nomination_settle(struct sched *s, struct request *r);
+/* It will not come: give back what it took. */
+void nomination_drop(struct sched *s, struct request *r);
+
+/* ---- learn.c: what is asked, for placement ---- */
+
+int learn_create(struct sched *s);
+void learn_destroy(struct sched *s);
+void learn(struct sched *s, const struct sched_request *q);
+
+#endif

@@ -1,0 +1,265 @@
+/* Tenants: the tree, what each holds and has used, quota, and whose turn it is. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched_impl.h"
+
+/* ---- decay ---- */
+
+/* 2^(-dt/half_life) x 2^32, by halving and a table of 2^(-i/16), linear in between
+ * (error below 0.03 %). */
+static uint64_t decay(uint64_t dt_ms, uint64_t half_life_ms)
+{
+    static const uint64_t table[17] = {
+        4294967296, 4112874773, 3938502376, 3771522796, 3611622603, 3458501653,
+        3311872529, 3171459999, 3037000500, 2908241642, 2784941738, 2666869345,
+        2553802834, 2445529972, 2341847524, 2242560872, 2147483648,
+    };
+    uint64_t halves = dt_ms / half_life_ms;
+    if (halves >= 32)
+        return 0;
+    uint64_t part = (dt_ms % half_life_ms) * 16 * 256 / half_life_ms; /* 1/256 of a step */
+    uint64_t at = part / 256, between = part % 256;
+    return (table[at] - (table[at] - table[at + 1]) * between / 256) >> halves;
+}
+
+static uint64_t settled(uint64_t past, uint64_t held, uint64_t factor)
+{
+    return (uint64_t)(((unsigned __int128)past * factor +
+                       ((unsigned __int128)held << 16) * ((1ull << 32) - factor)) >>
+                      32);
+}
+
+/* Bring the mean of past use up to now. */
+static void settle(const struct sched *s, struct tenant *t)
+{
+    uint64_t dt = s->now_ms - t->settled_ms;
+    if (!dt)
+        return;
+    uint64_t factor = decay(dt, s->policy.half_life_ms);
+    t->past_price = settled(t->past_price, t->held_price, factor);
+    t->own_past = settled(t->own_past, t->own_price, factor);
+    t->settled_ms = s->now_ms;
+}
+
+/* ---- the tree ---- */
+
+int tenant_set(struct sched *s, const struct sched_tenant *t, struct sl_err *err)
+{
+    if (t->tenant >= SCHED_MAX_TENANTS || t->parent >= SCHED_MAX_TENANTS)
+        return sl_fail(err, SL_INVALID, "tenant %u: numbers are below %u", t->tenant,
+                       SCHED_MAX_TENANTS);
+    struct tenant *n = &s->tenant[t->tenant], *parent = &s->tenant[t->parent];
+    if (n->exists) {
+        if (t->tenant != SCHED_ROOT && n->parent != t->parent)
+            return sl_fail(err, SL_INVALID, "tenant %u: its parent is %u for ever",
+                           t->tenant, n->parent);
+        n->weight = t->weight;
+        return 0;
+    }
+    if (!parent->exists)
+        return sl_fail(err, SL_NOT_FOUND, "tenant %u: no tenant %u to be its parent",
+                       t->tenant, t->parent);
+    *n = (struct tenant){ .exists = true,
+                          .parent = t->parent,
+                          .depth = parent->depth + 1,
+                          .weight = t->weight,
+                          .next_sibling = parent->first_child,
+                          .settled_ms = s->now_ms };
+    for (uint32_t m = 0; m < POOL_MAX_MODELS; m++)
+        n->limit_milli[m] = SCHED_NO_LIMIT;
+    parent->first_child = t->tenant;
+    if (t->tenant >= s->tenant_count)
+        s->tenant_count = t->tenant + 1;
+    return 0;
+}
+
+int tenant_set_quota(struct sched *s, const struct sched_quota *q, struct sl_err *err)
+{
+    if (q->tenant >= SCHED_MAX_TENANTS || !s->tenant[q->tenant].exists)
+        return sl_fail(err, SL_NOT_FOUND, "quota: no tenant %u", q->tenant);
+    if (q->model >= POOL_MAX_MODELS)
+        return sl_fail(err, SL_INVALID, "quota: models are below %d", POOL_MAX_MODELS);
+    if (q->deserved_milli > q->limit_milli)
+        return sl_fail(err, SL_INVALID, "quota of tenant %u: deserves more than its limit",
+                       q->tenant);
+    s->tenant[q->tenant].deserved_milli[q->model] = q->deserved_milli;
+    s->tenant[q->tenant].limit_milli[q->model] = q->limit_milli;
+    queue_wake_tenant(s, q->tenant);
+    return 0;
+}
+
+bool tenant_is_below(const struct sched *s, uint32_t tenant, uint32_t above)
+{
+    while (s->tenant[tenant].depth > s->tenant[above].depth)
+        tenant = s->tenant[tenant].parent;
+    return tenant == above;
+}
+
+/* ---- what is held ---- */
+
+uint64_t ask_device_milli(const struct pool_ask *a, uint64_t device_mem_bytes)
+{
+    unsigned __int128 part = (unsigned __int128)a->mem_bytes * 1000;
+    uint64_t mem =
+        device_mem_bytes ? (uint64_t)((part + device_mem_bytes - 1) / device_mem_bytes) : 0;
+    return a->permille > mem ? a->permille : mem;
+}
+
+void place_milli(const struct sched *s, const struct form *f, uint32_t option,
+                 const struct pool_place *place, uint64_t milli[POOL_MAX_MODELS])
+{
+    const struct sched_option *o = &f->option[option];
+    memset(milli, 0, POOL_MAX_MODELS * sizeof *milli);
+    for (uint32_t g = 0; g < o->group_count; g++)
+        for (uint32_t i = 0; i < o->group[g].count; i++, place++) {
+            const struct pool_node *n = pool_node_at(s->pool, place->node);
+            for (uint32_t k = 0; k < place->device_count; k++) {
+                const struct pool_device *d = &n->device[place->device[k]];
+                milli[d->model] += ask_device_milli(&o->group[g].ask, d->mem_bytes);
+            }
+        }
+}
+
+uint64_t option_milli(const struct sched *s, const struct sched_option *o, uint32_t model)
+{
+    uint64_t milli = 0;
+    for (uint32_t g = 0; g < o->group_count; g++)
+        milli += (uint64_t)o->group[g].count * o->group[g].ask.devices *
+                 ask_device_milli(&o->group[g].ask, s->least_mem[model]);
+    return milli;
+}
+
+static uint64_t priced(const struct sched *s, const uint64_t milli[POOL_MAX_MODELS])
+{
+    uint64_t price = 0;
+    for (uint32_t m = 0; m < POOL_MAX_MODELS; m++)
+        price += milli[m] * s->price_permille[m] / 1000;
+    return price;
+}
+
+void tenant_charge(struct sched *s, const struct request *r, bool more)
+{
+    uint64_t milli[POOL_MAX_MODELS], price;
+    place_milli(s, r->form, r->option, r->place, milli);
+    price = priced(s, milli);
+    for (uint32_t id = r->tenant;; id = s->tenant[id].parent) {
+        struct tenant *t = &s->tenant[id];
+        settle(s, t);
+        for (uint32_t m = 0; m < POOL_MAX_MODELS; m++) {
+            assert(more || t->held_milli[m] >= milli[m]);
+            t->held_milli[m] += more ? milli[m] : -milli[m];
+        }
+        t->held_price += more ? price : -price;
+        if (id == r->tenant)
+            t->own_price += more ? price : -price;
+        if (id == SCHED_ROOT)
+            return;
+    }
+}
+
+/* ---- limits ---- */
+
+uint64_t tenant_models(const struct sched *s, uint32_t tenant, const struct sched_option *o,
+                       uint32_t *blocked_by)
+{
+    uint64_t models = 0, all = 0;
+    uint32_t devices = 0;
+    *blocked_by = TENANT_NONE;
+    for (uint32_t g = 0; g < o->group_count; g++) {
+        devices += o->group[g].ask.devices;
+        all |= o->group[g].ask.models ? o->group[g].ask.models : UINT64_MAX;
+    }
+    if (!devices) /* no quota of devices concerns it */
+        return UINT64_MAX;
+    for (uint32_t m = 0; m < POOL_MAX_MODELS; m++) {
+        if (s->least_mem[m] == UINT64_MAX || !(all >> m & 1))
+            continue;
+        uint64_t need = option_milli(s, o, m);
+        uint32_t id = tenant;
+        for (;; id = s->tenant[id].parent) {
+            const struct tenant *t = &s->tenant[id];
+            if (t->limit_milli[m] != SCHED_NO_LIMIT &&
+                (need > t->limit_milli[m] || t->held_milli[m] > t->limit_milli[m] - need)) {
+                *blocked_by = id;
+                break;
+            }
+            if (id == SCHED_ROOT) {
+                models |= 1ull << m;
+                break;
+            }
+        }
+    }
+    return models;
+}
+
+/* ---- whose turn ---- */
+
+void tenant_ready(struct sched *s, uint32_t tenant, int32_t more)
+{
+    for (;; tenant = s->tenant[tenant].parent) {
+        s->tenant[tenant].ready_below += (uint32_t)more;
+        if (tenant == SCHED_ROOT)
+            return;
+    }
+}
+
+/* One that competes: a child, or the tenant's own requests among its children's. */
+struct rival {
+    uint64_t use; /* priced milli-devices: held, wanted now, and the mean of the past */
+    uint32_t weight;
+    uint64_t age; /* of its oldest wish: decides among equals */
+};
+
+static bool rival_first(const struct rival *a, const struct rival *b)
+{
+    if (!a->weight != !b->weight)
+        return a->weight != 0;
+    unsigned __int128 x = (unsigned __int128)a->use * (b->weight ? b->weight : 1);
+    unsigned __int128 y = (unsigned __int128)b->use * (a->weight ? a->weight : 1);
+    return x != y ? x < y : a->age < b->age;
+}
+
+/* The whole gang is counted before comparing. */
+static uint64_t wanted(const struct line *l)
+{
+    uint64_t milli = 0;
+    const struct sched_option *o = &l->form->option[0];
+    for (uint32_t g = 0; g < o->group_count; g++)
+        milli += (uint64_t)o->group[g].count * o->group[g].ask.devices *
+                 o->group[g].ask.permille;
+    return milli;
+}
+
+/* The best line of a tenant and those below it. */
+static struct line *next_below(struct sched *s, uint32_t tenant)
+{
+    struct tenant *t = &s->tenant[tenant];
+    struct line *best = NULL;
+    struct rival first, r;
+    settle(s, t);
+    if (t->ready_count) {
+        best = t->ready[0];
+        first = (struct rival){ t->own_price + (t->own_past >> 16) + wanted(best), 1,
+                                best->head->age };
+    }
+    for (uint32_t id = t->first_child; id; id = s->tenant[id].next_sibling) {
+        struct tenant *c = &s->tenant[id];
+        if (!c->ready_below)
+            continue;
+        struct line *l = next_below(s, id);
+        r = (struct rival){ c->held_price + (c->past_price >> 16) + wanted(l), c->weight,
+                            l->head->age };
+        if (!best || rival_first(&r, &first)) {
+            best = l;
+            first = r;
+        }
+    }
+    return best;
+}
+
+struct line *tenant_next(struct sched *s)
+{
+    return s->tenant[SCHED_ROOT].ready_below ? next_below(s, SCHED_ROOT) : NULL;
+}

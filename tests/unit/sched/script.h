@@ -1,0 +1,188 @@
+/*
+ * A scheduler run in one line of text, for rows.
+ *
+ *   n 2 [MODEL [COUNT]]    COUNT nodes of 2 devices (16 GiB each, 16 CPUs)
+ *   t 3 1 [WEIGHT]         tenant 3 below tenant 1
+ *   q 3 0 2000 -           quota of tenant 3, model 0: deserves 2000 milli, no limit
+ *   s 7 3 50 ASK [f] [mN]  request 7 of tenant 3, priority 50; f: never evicted; mN: not before N ms
+ *                          ASK: 500 | 2x500 (two devices of one node) | 3*500 (a gang of three nodes)
+ *                          | 500:8 (and 8 GiB) | c4000 (CPU only) | A/B (either)
+ *   e 7                    request 7 is over
+ *   c 0, o 0               close, open node 0
+ *   @1000                  it is 1000 ms; the answer says so, too
+ *   k                      tick
+ * Commands are separated by ';'.  The answer lists the decisions: "+7" granted,
+ * "+7/1" by its second option, "-5p7" told to go by priority for 7, "-5r7" by reclaim, "!7"
+ * refused.
+ */
+#ifndef TESTS_SCHED_SCRIPT_H
+#define TESTS_SCHED_SCRIPT_H
+
+#include <ctype.h>
+#include <stdio.h>
+
+#include "pools.h"
+#include "sched/sched.h"
+
+struct script {
+    struct sched *s;
+    uint64_t now_ms;
+    char answer[2048];
+};
+
+static inline void script_open(struct script *r)
+{
+    struct sched_policy policy;
+    sched_policy_init(&policy);
+    *r = (struct script){ 0 };
+    if (sched_create(&policy, &r->s, NULL))
+        abort();
+}
+
+static inline void script_close(struct script *r)
+{
+    sched_destroy(r->s);
+}
+
+static inline void script_say(struct script *r, const struct sched_decision *d,
+                              uint32_t count)
+{
+    size_t at = strlen(r->answer);
+    for (; count--; d++) {
+        const char *gap = at ? " " : "";
+        char option[16] = "";
+        if (d->kind == SCHED_GRANT && d->option)
+            snprintf(option, sizeof option, "/%u", d->option);
+        if (d->kind == SCHED_GRANT)
+            at += (size_t)snprintf(r->answer + at, sizeof r->answer - at, "%s+%lu%s", gap,
+                                   d->id, option);
+        else
+            at +=
+                (size_t)snprintf(r->answer + at, sizeof r->answer - at, "%s-%lu%c%lu", gap,
+                                 d->id, d->rule == SCHED_BY_PRIORITY ? 'p' : 'r', d->by);
+    }
+}
+
+static inline int script_apply(struct script *r, struct sched_event *e)
+{
+    const struct sched_decision *d;
+    uint32_t count;
+    e->now_ms = r->now_ms;
+    int rc = sched_apply(r->s, e, &d, &count, NULL);
+    script_say(r, d, count);
+    sched_check(r->s);
+    return rc;
+}
+
+static inline void script_ask(const char *text, struct sched_option *o)
+{
+    struct sched_group *g = &o->group[0];
+    unsigned a = 0, b = 0, gib = 0;
+    *o = (struct sched_option){ .group_count = 1 };
+    *g = (struct sched_group){ .count = 1, .ask = { .devices = 1 } };
+    const char *mem = strchr(text, ':');
+    if (mem)
+        gib = (unsigned)atoi(mem + 1);
+    if (text[0] == 'c') {
+        g->ask.devices = 0;
+        g->ask.cpu_milli = (uint32_t)atoi(text + 1);
+    } else if (sscanf(text, "%ux%u", &a, &b) == 2) {
+        g->ask.devices = a;
+        g->ask.permille = b;
+    } else if (sscanf(text, "%u*%u", &a, &b) == 2) {
+        g->count = a;
+        g->ask.permille = b;
+    } else {
+        g->ask.permille = (uint32_t)atoi(text);
+    }
+    g->ask.mem_bytes = gib * GIB;
+}
+
+static inline void script_submit(struct script *r, char **word, int words)
+{
+    struct sched_option option[2];
+    struct sched_event e = { .kind = SCHED_SUBMIT };
+    struct sched_request *q = &e.submit;
+    char *other = strchr(word[4], '/');
+    *q = (struct sched_request){ .id = (uint64_t)atoll(word[1]),
+                                 .tenant = (uint32_t)atoi(word[2]),
+                                 .priority = (uint32_t)atoi(word[3]),
+                                 .preemptible = true,
+                                 .option_count = other ? 2 : 1,
+                                 .option = option };
+    for (int i = 5; i < words; i++) {
+        q->preemptible &= word[i][0] != 'f';
+        if (word[i][0] == 'm')
+            q->min_run_ms = (uint64_t)atoll(word[i] + 1);
+    }
+    if (other)
+        *other++ = 0;
+    script_ask(word[4], &option[0]);
+    if (other)
+        script_ask(other, &option[1]);
+    if (script_apply(r, &e))
+        snprintf(r->answer + strlen(r->answer), sizeof r->answer - strlen(r->answer),
+                 "%s!%lu", r->answer[0] ? " " : "", q->id);
+}
+
+static inline void script_command(struct script *r, char **word, int words)
+{
+    uint32_t n[5] = { 0 };
+    for (int i = 1; i < words && i < 5; i++)
+        n[i] = (uint32_t)strtoul(word[i], NULL, 10);
+    struct sched_event e = { .kind = SCHED_TICK };
+    switch (word[0][0]) {
+    case 'n':
+        e.kind = SCHED_ADD_NODE;
+        e.node = node_of(n[1], n[2], 16, 16);
+        for (uint32_t i = 1; words > 3 && i < n[3]; i++)
+            script_apply(r, &e);
+        break;
+    case 't':
+        e.kind = SCHED_SET_TENANT;
+        e.tenant = (struct sched_tenant){ n[1], n[2], words > 3 ? n[3] : 1 };
+        break;
+    case 'q':
+        e.kind = SCHED_SET_QUOTA;
+        e.quota = (struct sched_quota){ n[1], n[2], n[3],
+                                        word[4][0] == '-' ? SCHED_NO_LIMIT : n[4] };
+        break;
+    case 's':
+        script_submit(r, word, words);
+        return;
+    case 'e':
+        e.kind = SCHED_END;
+        e.end = n[1];
+        break;
+    case 'c':
+    case 'o':
+        e.kind = SCHED_OPEN_NODE;
+        e.open.node = n[1];
+        e.open.open = word[0][0] == 'o';
+        break;
+    case '@':
+        r->now_ms = strtoull(word[0] + 1, NULL, 10);
+        snprintf(r->answer + strlen(r->answer), sizeof r->answer - strlen(r->answer),
+                 "%s%s", r->answer[0] ? " " : "", word[0]);
+        return;
+    }
+    if (script_apply(r, &e))
+        abort();
+}
+
+static inline void script_run(struct script *r, const char *text)
+{
+    char line[1024], *at = line, *command;
+    snprintf(line, sizeof line, "%s", text);
+    while ((command = strsep(&at, ";"))) {
+        char *word[8], *p;
+        int words = 0;
+        while ((p = strsep(&command, " ")))
+            if (*p && words < 8)
+                word[words++] = p;
+        if (words)
+            script_command(r, word, words);
+    }
+}
+
+#endif

@@ -1,0 +1,201 @@
+/* Rows for the scheduler core: who runs, who waits and why, who must give way. */
+#include "../rows.h"
+
+#include "script.h"
+
+#define TWO_TENANTS "t 1 0; t 2 0; "
+
+static const struct {
+    const char *label, *script, *want;
+} rows[] = {
+    /* granting */
+    { "what fits is granted at once", "n 1; s 1 0 50 500; s 2 0 50 500", "+1 +2" },
+    { "what does not waits until something ends", "n 1; s 1 0 50 600; s 2 0 50 600; e 1",
+      "+1 +2" },
+    { "a smaller one passes a larger one that waits",
+      "n 1; s 1 0 50 600; s 2 0 50 600; s 3 0 50 400", "+1 +3" },
+    { "of two that wait the more important goes first",
+      "n 1; s 1 0 50 1000; s 2 0 40 1000 f; s 3 0 50 1000 f; e 1", "+1 +3" },
+    { "of two alike the older goes first",
+      "n 1; s 1 0 50 1000; s 2 0 50 1000; s 3 0 50 1000; e 1; e 2", "+1 +2 +3" },
+    { "a new node helps who waits", "n 1; s 1 0 50 2x500; n 2", "+1" },
+    { "a closed node takes nothing until it is open", "n 1; c 0; s 1 0 50 100; o 0", "+1" },
+    { "who waits can be cancelled",
+      "n 1; s 1 0 50 1000; s 2 0 50 1000; e 2; e 1; s 3 0 50 1000", "+1 +3" },
+    { "an id is used once", "n 1; s 1 0 50 100; s 1 0 50 100", "+1 !1" },
+    { "memory runs out before compute", "n 1; s 1 0 50 100:10; s 2 0 50 100:10; e 1",
+      "+1 +2" },
+    { "24 of 2000 MiB on a card of 16 GiB: eight at most (field failure 8)",
+      "n 1; s 1 0 50 8*1:2; s 2 0 50 1:2", "+1" },
+
+    { "… whatever else each asks",
+      "n 2; s 9 0 50 2x1000 f; s 1 0 50 1000 f; s 2 0 50 1000:1 f; s 3 0 50 1000 f; e 9",
+      "+9 +1 +2" },
+
+    /* gangs and alternatives */
+    { "a gang is whole", "n 1 0 2; s 1 0 50 3*600; s 2 0 50 2*600", "+2" },
+    { "a gang that has no place takes none",
+      "n 1 0 2; s 1 0 50 3*1000; s 2 0 50 1000; s 3 0 50 1000", "+2 +3" },
+    { "a gang starts when its last place is free",
+      "n 1 0 3; s 1 0 50 1000; s 2 0 50 3*1000; e 1", "+1 +2" },
+    { "the first way that fits is taken", "n 2; s 1 0 50 600; s 2 0 50 2x600/2*300",
+      "+1 +2/1" },
+    { "a gang of none is refused", "n 1; s 1 0 50 0*100", "!1" },
+
+    /* spanning */
+    { "two leases that span the same cards would wait for each other",
+      "n 2; s 1 0 50 2x300; s 2 0 50 2x300; s 3 0 50 300; e 1", "+1 +3 +2" },
+
+    /* priority */
+    { "the more important makes the other go; it starts when that is gone",
+      "n 1; s 1 0 40 1000; s 2 0 50 1000; e 1", "+1 -1p2 +2" },
+    { "an equal does not", "n 1; s 1 0 50 1000; s 2 0 50 1000", "+1" },
+    { "of another tenant neither", "n 1; " TWO_TENANTS "s 1 1 10 1000; s 2 2 90 1000",
+      "+1" },
+    { "who may not be evicted stays", "n 1; s 1 0 40 1000 f; s 2 0 50 1000", "+1" },
+    { "only as much goes as is needed",
+      "n 1; s 1 0 40 500; s 2 0 40 500; s 3 0 50 500; e 2", "+1 +2 -2p3 +3" },
+    { "the least important goes first", "n 1; s 1 0 40 500; s 2 0 30 500; s 3 0 50 500",
+      "+1 +2 -2p3" },
+    { "nothing goes for what would not fit even then",
+      "n 1; s 1 0 40 500; s 2 0 40 500 f; s 3 0 50 600", "+1 +2" },
+    { "nothing goes for half a gang",
+      "n 1 0 2; s 1 0 40 1000; s 2 0 60 1000; s 3 0 50 2*1000", "+1 +2" },
+    { "who would free another model is left alone",
+      "n 1; n 1 1; s 1 0 40 1000; s 2 0 40 1000; s 3 0 50 1000; e 2", "+1 +2 -2p3 +3" },
+    { "who need not go after all stays",
+      "n 2; s 1 0 10 200; s 3 0 60 800 f; s 2 0 20 1000; s 4 0 50 1000", "+1 +3 +2 -2p4" },
+    { "a gang is broken last", "n 1 0 3; s 1 0 40 2*1000; s 2 0 45 1000; s 3 0 50 1000",
+      "+1 +2 -2p3" },
+    { "not before it ran its time; at the next tick after that",
+      "n 1; s 1 0 40 1000 m5000; @4999; s 2 0 50 1000; k; @5000; k",
+      "+1 @4999 @5000 -1p2" },
+    { "the place is kept for whom it was made",
+      "n 1; s 1 0 40 600; s 2 0 40 400; s 3 0 50 1000; e 2; s 4 0 45 400; e 1",
+      "+1 +2 -2p3 -1p3 +3" },
+    { "the rest of the node is for others when it holds its place",
+      "n 1; s 1 0 40 1000; s 2 0 50 600; s 3 0 45 400; e 1", "+1 -1p2 +2 +3" },
+    { "if it is cancelled meanwhile others get the place",
+      "n 1; s 1 0 40 1000; s 2 0 50 1000; s 3 0 45 1000; e 2; e 1", "+1 -1p2 +3" },
+    { "if the node is closed meanwhile it waits on",
+      "n 1; s 1 0 40 1000; s 2 0 50 1000; c 0; e 1; o 0", "+1 -1p2 +2" },
+    { "full of small slices of low priority (field failure 14)",
+      "n 1; s 1 0 10 250; s 2 0 10 250; s 3 0 10 250; s 4 0 10 250; s 5 0 90 1000; e 1; e "
+      "2; e 3; e 4",
+      "+1 +2 +3 +4 -4p5 -3p5 -2p5 -1p5 +5" },
+
+    /* quota */
+    { "not above the limit",
+      "n 2; t 1 0; q 1 0 0 1000; s 1 1 50 600; s 2 1 50 600; s 3 1 50 400; e 1",
+      "+1 +3 +2" },
+    { "nor above that of the tenant above",
+      "n 2; t 1 0; t 2 1; t 3 1; q 1 0 0 1000; s 1 2 50 600; s 2 3 50 600; e 1", "+1 +2" },
+    { "a limit of one model leaves the other",
+      "n 1; n 1 1; t 1 0; q 1 0 0 500; s 1 1 50 1000; s 2 1 50 500", "+1 +2" },
+    { "a higher limit lets it start",
+      "n 1; t 1 0; q 1 0 0 500; s 1 1 50 1000; q 1 0 0 1000", "+1" },
+    { "host work never waits for a quota of devices (field failure 12)",
+      "n 1; t 1 0; q 1 0 0 0; s 1 1 50 100; s 2 1 50 c4000", "+2" },
+    { "nor for a device (field failure 12)",
+      "n 1; s 1 0 50 1000; s 2 0 50 1000; s 3 0 50 c4000", "+1 +3" },
+    { "memory counts as much of the device as it is",
+      "n 1; t 1 0; q 1 0 0 500; s 1 1 50 100:9; s 2 1 50 100:8", "+2" },
+
+    /* reclaim */
+    { "what is lent comes back when the owner wants it",
+      "n 2; " TWO_TENANTS
+      "q 1 0 1000 -; q 2 0 1000 -; s 1 1 50 1000; s 2 1 50 1000; s 3 2 50 1000; e 2",
+      "+1 +2 -2r3 +3" },
+    { "not more than the owner deserves",
+      "n 2; " TWO_TENANTS
+      "q 1 0 500 -; q 2 0 500 -; s 1 1 50 1000; s 2 1 50 1000; s 3 2 50 1000",
+      "+1 +2" },
+    { "not below what the other deserves",
+      "n 2; " TWO_TENANTS
+      "q 1 0 2000 -; q 2 0 1000 -; s 1 1 50 1000; s 2 1 50 1000; s 3 2 50 1000",
+      "+1 +2" },
+    { "a high priority does not protect what is lent",
+      "n 2; " TWO_TENANTS
+      "q 1 0 1000 -; q 2 0 1000 -; s 1 1 99 1000; s 2 1 99 1000; s 3 2 1 1000",
+      "+1 +2 -2r3" },
+    { "who was evicted takes nothing back",
+      "n 2; " TWO_TENANTS
+      "q 1 0 1000 -; q 2 0 1000 -; s 1 1 50 1000; s 2 1 50 1000; s 3 2 50 1000;"
+      " e 2; s 4 1 50 1000; k; k",
+      "+1 +2 -2r3 +3" },
+    { "the tenant furthest above its share gives first",
+      "n 4; t 1 0; t 2 0; t 3 0; q 1 0 1000 -; q 2 0 1000 -; q 3 0 1000 -;"
+      " s 1 1 50 1000; s 2 1 50 1000; s 3 1 50 1000; s 4 2 50 1000; s 5 3 50 1000",
+      "+1 +2 +3 +4 -3r5" },
+    { "a sibling gives before a cousin",
+      "n 4; t 1 0; t 2 0; t 3 1; t 4 1; q 1 0 2000 -; q 2 0 1000 -; q 3 0 1000 -; q 4 0 "
+      "1000 -;"
+      " s 1 3 50 1000; s 2 3 50 1000; s 3 2 50 1000; s 4 2 50 1000; s 5 4 50 1000",
+      "+1 +2 +3 +4 -2r5" },
+
+    /* fair share */
+    { "turns go to who has less",
+      "n 2; " TWO_TENANTS
+      "s 1 1 50 1000 f; s 2 1 50 1000 f; s 3 1 50 1000 f; s 4 2 50 1000 f; e 1",
+      "+1 +2 +4" },
+    { "by weight",
+      "n 4; t 1 0 3; t 2 0 1; s 9 0 50 4x1000 f; s 1 1 50 1000; s 2 1 50 1000; s 3 1 50 "
+      "1000;"
+      " s 4 1 50 1000; s 5 2 50 1000; s 6 2 50 1000; e 9",
+      "+9 +1 +2 +3 +5" },
+    { "a weight of 0 is served when nobody else wants",
+      "n 1; t 1 0 0; t 2 0 1; s 9 0 50 1000; s 1 1 50 1000;"
+      " s 2 2 50 1000; e 9; e 2",
+      "+9 +2 +1" },
+    { "what was used before counts, and fades",
+      "n 1; " TWO_TENANTS "s 1 1 50 1000; @86400000; s 2 1 50 1000; s 3 2 50 1000; e 1",
+      "+1 @86400000 +3" },
+};
+
+static void decisions_are_as_said(void **state)
+{
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct script r;
+        script_open(&r);
+        script_run(&r, rows[i].script);
+        ROW_STR(rows[i].label, r.answer, rows[i].want);
+        script_close(&r);
+    }
+}
+
+/* ---- why ---- */
+
+static const struct {
+    const char *label, *script;
+    enum sched_verdict verdict;
+    uint32_t tenant, group;
+} whys[] = {
+    { "it runs", "n 1; s 1 0 50 100", SCHED_NOT_WAITING },
+    { "no node has so much memory", "n 1; s 1 0 50 100:17", SCHED_IMPOSSIBLE },
+    { "no node has so many devices", "n 1; n 1; s 1 0 50 2x100", SCHED_IMPOSSIBLE },
+    { "the room is taken", "n 1; s 2 0 50 1000; s 1 0 50 100", SCHED_NO_ROOM },
+    { "the quota of the tenant above", "n 1; t 1 0; t 2 1; q 1 0 0 10; s 1 2 50 100",
+      SCHED_OVER_LIMIT, 1 },
+    { "others are told to go", "n 1; s 2 0 10 1000; s 1 0 50 100", SCHED_BEING_MADE },
+    { "a node that could run it came", "n 1; s 1 0 50 100:17; n 0", SCHED_IMPOSSIBLE },
+};
+
+static void why_it_waits(void **state)
+{
+    for (size_t i = 0; i < ARRAY_LEN(whys); i++) {
+        struct script r;
+        struct sched_view view;
+        script_open(&r);
+        script_run(&r, whys[i].script);
+        ROW(whys[i].label, !sched_find(r.s, 1, &view));
+        ROW(whys[i].label, view.verdict == whys[i].verdict);
+        ROW(whys[i].label, view.tenant == whys[i].tenant);
+        script_close(&r);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(decisions_are_as_said),
+    cmocka_unit_test(why_it_waits),
+};
+ROWS_MAIN(tests)

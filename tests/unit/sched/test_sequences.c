@@ -1,0 +1,396 @@
+/*
+ * Random events on random pools, tenants and quotas.  After each: the core's own
+ * invariants; that what waits could not start; that evictions were by rule; that a
+ * second core, fed the same, says the same.  At the end, evicted work that is submitted
+ * again and again comes to rest.
+ * SLUICE_SEQUENCES=100000 runs that many.
+ */
+#include "../rows.h"
+
+#include "pools.h"
+#include "sched/sched.h"
+
+#define TENANTS  7 /* 0; 1 2 below it; 3 4 below 1; 5 6 below 2 */
+#define MODELS   3
+#define REQUESTS 400
+
+static const uint32_t parent_of[TENANTS] = { 0, 0, 0, 1, 1, 2, 2 };
+
+struct known {
+    struct sched_request q;
+    struct sched_option option[2];
+    enum sched_state state;
+    bool over; /* ended, or never accepted */
+    uint64_t start_ms;
+    uint32_t place_option, place_count;
+    struct pool_place place[8];
+    uint64_t by;
+};
+
+struct run {
+    struct rng rng;
+    struct sched *s, *twin;
+    uint64_t now_ms;
+    struct known known[REQUESTS + 1]; /* by id */
+    uint32_t submitted;
+    uint64_t held[TENANTS][MODELS], deserved[TENANTS][MODELS], limit[TENANTS][MODELS];
+    uint32_t evictions;
+};
+
+/* ---- the accounts, kept the plain way ---- */
+
+static void charge(struct run *r, const struct known *k, bool more)
+{
+    const struct sched_option *o = &k->option[k->place_option];
+    const struct pool_place *at = k->place;
+    for (uint32_t g = 0; g < o->group_count; g++)
+        for (uint32_t i = 0; i < o->group[g].count; i++, at++)
+            for (uint32_t d = 0; d < at->device_count; d++) {
+                const struct pool_device *dev =
+                    &pool_node_at(sched_pool(r->s), at->node)->device[at->device[d]];
+                uint64_t mem = (o->group[g].ask.mem_bytes * 1000 + dev->mem_bytes - 1) /
+                               dev->mem_bytes;
+                uint64_t milli =
+                    o->group[g].ask.permille > mem ? o->group[g].ask.permille : mem;
+                for (uint32_t t = k->q.tenant;; t = parent_of[t]) {
+                    r->held[t][dev->model] += more ? milli : -milli;
+                    if (!t)
+                        break;
+                }
+            }
+}
+
+static bool below(uint32_t tenant, uint32_t above)
+{
+    while (tenant && tenant != above)
+        tenant = parent_of[tenant];
+    return tenant == above;
+}
+
+static void hold(struct run *r, struct known *k)
+{
+    struct sched_view v;
+    ROW("who holds is known", !sched_find(r->s, k->q.id, &v) && v.place_count <= 8);
+    k->place_option = v.option;
+    k->place_count = v.place_count;
+    memcpy(k->place, v.place, v.place_count * sizeof *v.place);
+    charge(r, k, true);
+}
+
+/* ---- decisions are by rule ---- */
+
+static void check_victim(struct run *r, const struct known *v, const struct known *by,
+                         const struct sched_decision *d)
+{
+    ROW("only who runs and may be evicted is",
+        v->state == SCHED_RUNNING && v->q.preemptible);
+    ROW("… after its time", r->now_ms - v->start_ms >= v->q.min_run_ms);
+    if (d->rule == SCHED_BY_PRIORITY) {
+        ROW("priority counts inside a tenant", v->q.tenant == by->q.tenant);
+        ROW("… and must be higher", v->q.priority < by->q.priority);
+    } else {
+        ROW("reclaim is from another branch",
+            !below(v->q.tenant, by->q.tenant) && !below(by->q.tenant, v->q.tenant));
+    }
+}
+
+/* After the evictions for it: the reclaimer at or below, each victim at or above. */
+static void check_shares(struct run *r, const struct known *v, const struct known *by)
+{
+    for (uint32_t i = 0; i < v->place_count; i++) {
+        uint32_t node = v->place[i].node;
+        for (uint32_t k = 0; k < v->place[i].device_count; k++) {
+            uint32_t m =
+                pool_node_at(sched_pool(r->s), node)->device[v->place[i].device[k]].model;
+            for (uint32_t t = v->q.tenant; !below(by->q.tenant, t); t = parent_of[t])
+                ROW("the victim is at or above its share",
+                    r->held[t][m] >= r->deserved[t][m]);
+        }
+    }
+    for (uint32_t i = 0; i < by->place_count; i++)
+        for (uint32_t k = 0; k < by->place[i].device_count; k++) {
+            uint32_t m = pool_node_at(sched_pool(r->s), by->place[i].node)
+                             ->device[by->place[i].device[k]]
+                             .model;
+            for (uint32_t t = by->q.tenant; !below(v->q.tenant, t); t = parent_of[t])
+                ROW("the reclaimer is at or below its share",
+                    r->held[t][m] <= r->deserved[t][m]);
+        }
+}
+
+static void take_decisions(struct run *r, const struct sched_decision *d, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct known *k = &r->known[d[i].id];
+        if (d[i].kind == SCHED_GRANT) {
+            if (k->state == SCHED_PENDING)
+                hold(r, k);
+            ROW("granted once", k->state == SCHED_PENDING || k->state == SCHED_NOMINATED);
+            k->state = SCHED_RUNNING;
+            k->start_ms = r->now_ms;
+            continue;
+        }
+        struct known *by = &r->known[d[i].by];
+        uint32_t first = i;
+        for (; i < count && d[i].kind == SCHED_EVICT && d[i].by == d[first].by; i++) {
+            struct known *v = &r->known[d[i].id];
+            check_victim(r, v, by, &d[i]);
+            charge(r, v, false);
+            v->state = SCHED_LEAVING;
+            v->by = d[i].by;
+            r->evictions++;
+        }
+        ROW("who evicts waits", by->state == SCHED_PENDING);
+        hold(r, by);
+        by->state = SCHED_NOMINATED;
+        for (uint32_t k2 = first; k2 < i; k2++)
+            if (d[k2].rule == SCHED_BY_RECLAIM)
+                check_shares(r, &r->known[d[k2].id], by);
+        i--;
+    }
+}
+
+/* ---- what waits could not start ---- */
+
+static uint64_t most_milli(const struct sched_option *o)
+{
+    uint64_t milli = 0;
+    for (uint32_t g = 0; g < o->group_count; g++) {
+        const struct pool_ask *a = &o->group[g].ask;
+        uint64_t mem = (a->mem_bytes * 1000 + 16 * GIB - 1) / (16 * GIB);
+        milli += (uint64_t)o->group[g].count * a->devices *
+                 (a->permille > mem ? a->permille : mem);
+    }
+    return milli;
+}
+
+static bool could_start(struct run *r, const struct known *k, const struct sched_option *o)
+{
+    const struct pool *p = sched_pool(r->s);
+    struct pool_ask a = o->group[0].ask;
+    uint64_t models = 0;
+    if (o->group_count > 1 || o->group[0].count > 1)
+        return false; /* gangs: rows say it */
+    for (uint32_t m = 0; m < MODELS; m++) {
+        bool ok = true;
+        for (uint32_t t = k->q.tenant;; t = parent_of[t]) {
+            ok &= r->held[t][m] + most_milli(o) <= r->limit[t][m];
+            if (!t)
+                break;
+        }
+        if (ok && (!a.models || a.models >> m & 1))
+            models |= 1ull << m;
+    }
+    if (a.devices && !models)
+        return false;
+    if (a.devices)
+        a.models = models;
+    for (uint32_t n = 0; n < pool_node_count(p); n++)
+        if (pool_ask_fits(p, &a, n))
+            return true;
+    return false;
+}
+
+static void check_waiting(struct run *r)
+{
+    for (uint32_t id = 1; id <= r->submitted; id++) {
+        const struct known *k = &r->known[id];
+        struct sched_view v;
+        int rc = sched_find(r->s, id, &v);
+        ROW("what is over is unknown", k->over == (rc == -SL_NOT_FOUND));
+        if (rc)
+            continue;
+        ROW("states agree", v.state == k->state);
+        if (v.state != SCHED_PENDING)
+            continue;
+        ROW("who waits is told why", v.verdict != SCHED_NOT_WAITING);
+        for (uint32_t i = 0; i < k->q.option_count; i++)
+            ROW("who could start does not wait", !could_start(r, k, &k->option[i]));
+    }
+}
+
+static void apply(struct run *r, struct sched_event *e)
+{
+    const struct sched_decision *d, *twin;
+    uint32_t count, twins;
+    e->now_ms = r->now_ms;
+    int rc = sched_apply(r->s, e, &d, &count, NULL);
+    ROW("the twin agrees",
+        rc == sched_apply(r->twin, e, &twin, &twins, NULL) && count == twins);
+    ROW("no event is refused", rc == 0);
+    for (uint32_t i = 0; i < count; i++)
+        ROW("the twin decides the same",
+            d[i].kind == twin[i].kind && d[i].id == twin[i].id && d[i].by == twin[i].by &&
+                d[i].rule == twin[i].rule && d[i].option == twin[i].option &&
+                d[i].place_count == twin[i].place_count &&
+                (!d[i].place_count || !memcmp(d[i].place, twin[i].place,
+                                              d[i].place_count * sizeof *d[i].place)));
+    take_decisions(r, d, count);
+    sched_check(r->s);
+    for (uint32_t t = 0; t < TENANTS; t++)
+        for (uint32_t m = 0; m < MODELS; m++) {
+            ROW("the accounts agree", r->held[t][m] == sched_held_milli(r->s, t, m));
+            ROW("no tenant is over its limit", r->held[t][m] <= r->limit[t][m]);
+        }
+}
+
+/* ---- random events ---- */
+
+static void submit(struct run *r, struct known *k)
+{
+    struct sched_event e = { .kind = SCHED_SUBMIT };
+    uint32_t groups = 1 + (rng_below(&r->rng, 8) == 0);
+    k->q = (struct sched_request){ .id = ++r->submitted,
+                                   .tenant = rng_below(&r->rng, TENANTS),
+                                   .priority = 10 * rng_below(&r->rng, 4),
+                                   .preemptible = rng_below(&r->rng, 5) != 0,
+                                   .min_run_ms = 1000 * rng_below(&r->rng, 3),
+                                   .option_count = 1 + (rng_below(&r->rng, 6) == 0) };
+    for (uint32_t i = 0; i < k->q.option_count; i++) {
+        k->option[i].group_count = groups;
+        for (uint32_t g = 0; g < groups; g++) {
+            k->option[i].group[g].ask = random_ask(&r->rng);
+            k->option[i].group[g].ask.owner = 0;
+            k->option[i].group[g].ask.mem_bytes %= 16 * GIB;
+            k->option[i].group[g].count =
+                1 + (rng_below(&r->rng, 6) == 0) * rng_below(&r->rng, 3);
+        }
+    }
+    k->q.option = k->option;
+    e.submit = k->q;
+    apply(r, &e);
+}
+
+static void end_one(struct run *r, struct known *k)
+{
+    struct sched_event e = { .kind = SCHED_END, .end = k->q.id };
+    if (k->state == SCHED_NOMINATED || k->state == SCHED_RUNNING)
+        charge(r, k, false);
+    k->over = true;
+    apply(r, &e);
+}
+
+static void set_quota(struct run *r)
+{
+    uint32_t t = 1 + rng_below(&r->rng, TENANTS - 1), m = rng_below(&r->rng, MODELS);
+    struct sched_event e = { .kind = SCHED_SET_QUOTA,
+                             .quota = { t, m, 500 * rng_below(&r->rng, 9),
+                                        SCHED_NO_LIMIT } };
+    /* a limit below what is held would only hold from then on */
+    if (rng_below(&r->rng, 2))
+        e.quota.limit_milli = r->held[t][m] + e.quota.deserved_milli + 1000;
+    r->deserved[t][m] = e.quota.deserved_milli;
+    r->limit[t][m] = e.quota.limit_milli;
+    apply(r, &e);
+}
+
+static void begin(struct run *r, uint64_t seed)
+{
+    struct sched_policy policy;
+    *r = (struct run){ .rng = { seed } };
+    sched_policy_init(&policy);
+    if (sched_create(&policy, &r->s, NULL) || sched_create(&policy, &r->twin, NULL))
+        abort();
+    memset(r->limit, 0xff, sizeof r->limit);
+    for (uint32_t i = 1 + rng_below(&r->rng, 8); i--;) {
+        struct sched_event e = { .kind = SCHED_ADD_NODE };
+        e.node = node_of(1u << rng_below(&r->rng, 4), rng_below(&r->rng, MODELS), 16, 32);
+        e.node.labels.bits[rng_below(&r->rng, POOL_LABEL_WORDS)] = 1ull
+                                                                   << rng_below(&r->rng, 3);
+        apply(r, &e);
+    }
+    for (uint32_t t = 1; t < TENANTS; t++) {
+        struct sched_event e = { .kind = SCHED_SET_TENANT,
+                                 .tenant = { t, parent_of[t], rng_below(&r->rng, 4) } };
+        apply(r, &e);
+    }
+    for (int i = 0; i < 12; i++)
+        set_quota(r);
+}
+
+static void one_event(struct run *r)
+{
+    uint32_t dice = rng_below(&r->rng, 100);
+    r->now_ms += rng_below(&r->rng, 500);
+    if (dice < 45 && r->submitted < REQUESTS) {
+        submit(r, &r->known[r->submitted + 1]);
+    } else if (dice < 90 && r->submitted) {
+        struct known *k = &r->known[1 + rng_below(&r->rng, r->submitted)];
+        if (!k->over)
+            end_one(r, k);
+    } else if (dice < 93) {
+        struct sched_event e = { .kind = SCHED_OPEN_NODE };
+        e.open.node = rng_below(&r->rng, pool_node_count(sched_pool(r->s)));
+        e.open.open = rng_below(&r->rng, 3) != 0;
+        struct sched_view v;
+        /* who waited for that node is back in the queue */
+        for (uint32_t id = 1; id <= r->submitted && !e.open.open; id++)
+            if (r->known[id].state == SCHED_NOMINATED && !r->known[id].over &&
+                !sched_find(r->s, id, &v))
+                for (uint32_t i = 0; i < v.place_count; i++)
+                    e.open.open |= v.place[i].node == e.open.node;
+        apply(r, &e);
+    } else if (dice < 96) {
+        set_quota(r);
+    } else {
+        struct sched_event e = { .kind = SCHED_TICK };
+        apply(r, &e);
+    }
+}
+
+/* Who was told to go goes, and asks for the same again: no new work, so it must rest. */
+static void comes_to_rest(struct run *r)
+{
+    for (int round = 0; round < 200; round++) {
+        struct sched_event tick = { .kind = SCHED_TICK };
+        uint32_t gone = 0, last = r->submitted;
+        r->now_ms += 10000;
+        for (uint32_t id = 1; id <= last; id++) {
+            struct known *k = &r->known[id];
+            if (k->over || k->state != SCHED_LEAVING)
+                continue;
+            end_one(r, k);
+            gone++;
+            if (r->submitted == REQUESTS)
+                return; /* it had its chance; the rounds are the test of longer runs */
+            struct known *again = &r->known[++r->submitted];
+            struct sched_event e = { .kind = SCHED_SUBMIT };
+            *again = (struct known){ .q = k->q };
+            memcpy(again->option, k->option, sizeof k->option);
+            again->q.id = r->submitted;
+            again->q.option = again->option;
+            e.submit = again->q;
+            apply(r, &e);
+        }
+        apply(r, &tick);
+        if (!gone)
+            return;
+    }
+    ROW("evictions end", false);
+}
+
+static void random_sequences(void **state)
+{
+    const char *more = getenv("SLUICE_SEQUENCES");
+    int rounds = more ? atoi(more) : 60;
+    uint32_t evictions = 0;
+    static struct run r;
+    for (int i = 0; i < rounds; i++) {
+        begin(&r, 7000 + (uint64_t)i);
+        for (int k = 0; k < 150; k++) {
+            one_event(&r);
+            check_waiting(&r);
+        }
+        comes_to_rest(&r);
+        evictions += r.evictions;
+        sched_destroy(r.s);
+        sched_destroy(r.twin);
+    }
+    ROW("the sequences evict", evictions > 0);
+    print_message("%d sequences, %u evictions\n", rounds, evictions);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(random_sequences),
+};
+ROWS_MAIN(tests)

@@ -41,6 +41,7 @@ static void say_end(struct agent_lease *al, int signal)
 static void shim_ended(struct agent *a, struct watch *w)
 {
     struct agent_lease *al = w->owner;
+    bool seen = w->fd >= 0; /* else it was gone when we came */
     agent_unwatch(a, w);
     if (!agent_lease_is_live(al) || al->l.exited)
         return;
@@ -55,7 +56,9 @@ static void shim_ended(struct agent *a, struct watch *w)
         return;
     }
     log_warn("shim-died", "lease=L%" PRIu64 " pid=%d", al->l.number, al->l.shim_pid);
-    drain_start(a, al, "sluice-shim was killed");
+    drain_start(a, al,
+                seen ? "sluice-shim was killed"
+                     : "ended while no agent ran; how is not known");
 }
 
 static void watch_shim(struct agent *a, struct agent_lease *al)

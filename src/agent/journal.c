@@ -22,12 +22,14 @@
 #define JOURNAL_MAX_BYTES   (256u << 20) /* one that is longer is not read */
 #define JOURNAL_SMALL_BYTES (64u << 10)  /* not worth compacting */
 #define JOURNAL_GROWTH      (16u << 20)  /* with jobs in it, records can be large */
+#define JOURNAL_ROOM        (1u << 20)   /* of blocks kept beyond the end */
 
 struct journal {
     int fd;
     char path[256];
     uint64_t bytes, records;
     uint64_t compact_bytes; /* after the last compaction; 0: none yet */
+    uint64_t room_end;      /* up to here the file has its blocks */
     bool dirty_tail;        /* a failed append could not be taken back yet */
 };
 
@@ -130,6 +132,23 @@ static int replay_all(struct journal *j, journal_replay_fn *replay, void *ctx,
     return 0;
 }
 
+/* Blocks beyond the end: with them a full disk keeps nobody from ending or granting leases.
+ * Where the file system cannot, or is full already, it goes on without. */
+static void keep_room(struct journal *j)
+{
+    if (j->room_end >= j->bytes + JOURNAL_ROOM / 2)
+        return;
+    if (fallocate(j->fd, FALLOC_FL_KEEP_SIZE, (off_t)j->bytes, JOURNAL_ROOM) == 0)
+        j->room_end = j->bytes + JOURNAL_ROOM;
+}
+
+/* All behind the last whole record, that room included. */
+static int cut_behind(struct journal *j)
+{
+    j->room_end = 0;
+    return ftruncate(j->fd, (off_t)j->bytes);
+}
+
 int journal_open(const char *path, journal_replay_fn *replay, void *ctx,
                  struct journal **out, uint64_t *cut, struct sl_err *err)
 {
@@ -146,6 +165,7 @@ int journal_open(const char *path, journal_replay_fn *replay, void *ctx,
         journal_close(j);
         return rc;
     }
+    keep_room(j);
     if (cut)
         *cut = cut_bytes;
     *out = j;
@@ -161,19 +181,19 @@ void journal_close(struct journal *j)
     free(j);
 }
 
-static int write_record(int fd, const char *text, size_t len, struct sl_err *err)
+static int write_record(struct journal *j, const char *text, size_t len, struct sl_err *err)
 {
     int fault = fault_point("journal.before-write");
     if (fault)
-        return sl_fail_sys(err, SL_IO, fault, "journal");
-    int rc = file_write_all(fd, text, len, err);
+        return sl_fail_sys(err, SL_IO, fault, "%s", j->path);
+    int rc = file_write_all(j->fd, text, len, err);
     if (rc < 0)
-        return sl_prefix(err, "journal");
+        return sl_prefix(err, "%s", j->path);
     fault = fault_point("journal.after-write");
-    if (fault || fdatasync(fd) != 0)
-        return sl_fail_sys(err, SL_IO, fault ? fault : errno, "journal: sync");
+    if (fault || fdatasync(j->fd) != 0)
+        return sl_fail_sys(err, SL_IO, fault ? fault : errno, "%s: sync", j->path);
     fault = fault_point("journal.after-sync");
-    return fault ? sl_fail_sys(err, SL_IO, fault, "journal") : 0;
+    return fault ? sl_fail_sys(err, SL_IO, fault, "%s", j->path) : 0;
 }
 
 /* Half a record in the middle would be damage: take it back before anything else.  After a
@@ -183,21 +203,22 @@ static bool restore_tail(struct journal *j)
     if (j->fd < 0 && (j->fd = open(j->path, O_RDWR | O_APPEND | O_CLOEXEC)) < 0)
         return false;
     if (j->dirty_tail)
-        j->dirty_tail = ftruncate(j->fd, (off_t)j->bytes) != 0;
+        j->dirty_tail = cut_behind(j) != 0;
+    keep_room(j);
     return !j->dirty_tail;
 }
 
 int journal_append(struct journal *j, const json_t *record, struct sl_err *err)
 {
     if (!restore_tail(j))
-        return sl_fail_sys(err, SL_IO, errno, "journal: cannot undo a failed write");
+        return sl_fail_sys(err, SL_IO, errno, "%s: cannot undo a failed write", j->path);
     AUTO_BUF struct buf line = { 0 };
     int rc = format_record(record, &line, err);
     if (rc < 0)
         return rc;
     if (j->bytes + line.len > JOURNAL_MAX_BYTES)
         return sl_fail(err, SL_IO, "journal: it would be too long to be read");
-    rc = write_record(j->fd, line.text, line.len, err);
+    rc = write_record(j, line.text, line.len, err);
     if (rc < 0) {
         j->dirty_tail = true;
         restore_tail(j);
@@ -215,6 +236,17 @@ bool journal_wants_compaction(const struct journal *j, uint64_t live)
            j->bytes > most;
 }
 
+static int replace_file(struct journal *j, const char *text, size_t len, struct sl_err *err)
+{
+    int rc = file_write_atomic(j->path, text, len, 0600, err);
+    if (rc != -SL_IO || j->fd < 0 || cut_behind(j) != 0)
+        return rc;
+    rc = file_write_atomic(j->path, text, len, 0600, err); /* in the room that was kept */
+    if (rc < 0)
+        keep_room(j);
+    return rc;
+}
+
 int journal_compact(struct journal *j, const json_t *records, struct sl_err *err)
 {
     AUTO_BUF struct buf text = { 0 };
@@ -225,13 +257,14 @@ int journal_compact(struct journal *j, const json_t *records, struct sl_err *err
         if (rc < 0)
             return rc;
     }
-    int rc = file_write_atomic(j->path, text.text ? text.text : "", text.len, 0600, err);
+    int rc = replace_file(j, text.text ? text.text : "", text.len, err);
     if (rc < 0)
         return sl_prefix(err, "journal: compaction");
     if (j->fd >= 0)
         close(j->fd); /* the old file: it has no name any more */
     j->bytes = j->compact_bytes = text.len;
     j->records = json_array_size(records);
+    j->room_end = 0;
     j->dirty_tail = false;
     j->fd = -1;
     return restore_tail(j)

@@ -1,10 +1,13 @@
 /* Writes and reads the status file of a job. */
 #include "status.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -16,6 +19,17 @@ static int status_path(const struct rundir *run, const char *lease, const char *
     char tail[64];
     snprintf(tail, sizeof tail, "jobs/%s%s", lease, name);
     return rundir_path(run, tail, out, size, err);
+}
+
+/* Over the one that is there, whose block it has: a full disk holds no second file.  Nobody
+ * reads it before the shim has ended. */
+static int write_over(const char *path, const char *text, struct sl_err *err)
+{
+    AUTO_CLOSE int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    size_t len = strlen(text);
+    if (fd < 0 || file_write_all(fd, text, len, err) < 0 || ftruncate(fd, (off_t)len) != 0)
+        return sl_fail_sys(err, SL_IO, errno, "write %s", path);
+    return 0;
 }
 
 int job_status_write(const struct rundir *run, const struct job_status *s,
@@ -47,7 +61,8 @@ int job_status_write(const struct rundir *run, const struct job_status *s,
     AUTO_FREE char *text = j ? json_dumps(j, JSON_COMPACT) : NULL;
     if (!text)
         return sl_fail(err, SL_INTERNAL, "status of %s: out of memory", s->lease);
-    return file_write_atomic(path, text, strlen(text), 0644, err);
+    rc = file_write_atomic(path, text, strlen(text), 0644, err);
+    return rc == -SL_IO ? write_over(path, text, err) : rc;
 }
 
 int job_status_read(const struct rundir *run, const char *lease, struct job_status *out,

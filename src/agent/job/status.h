@@ -2,7 +2,8 @@
  * jobs/L7/status.json: what is known of a job without asking anybody.
  *
  * Written by the shim with a rename, first when the program is about to start
- * and again when nothing of the job is left.  An agent that was away reads it.
+ * and again when nothing of the job is left; on a full disk the second over the first.
+ * An agent that was away reads it.
  */
 #ifndef AGENT_JOB_STATUS_H
 #define AGENT_JOB_STATUS_H

@@ -155,6 +155,41 @@ static void a_failed_write_leaves_no_trace(void **state)
     journal_close(j);
 }
 
+static uint64_t blocks(void)
+{
+    struct stat st;
+    return stat(path, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
+}
+
+static void room_is_kept(void **state)
+{
+    struct journal *j;
+    struct seen seen = { 0 };
+    size_t len;
+    char *text = make(3, &len);
+    free(text);
+    int fd = open(path, O_RDWR);
+    bool can = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, 8192) == 0;
+    close(fd);
+    if (!can)
+        skip(); /* this file system keeps none */
+    assert_int_equal(journal_open(path, count_records, &seen, &j, NULL, NULL), 0);
+    struct stat st;
+    stat(path, &st);
+    ROW("the disk may fill up: its blocks are there", blocks() >= 1 << 20);
+    ROW("behind the end", (size_t)st.st_size == len);
+    for (int i = 0; i < 10000; i++)
+        append(j, i, NULL);
+    stat(path, &st);
+    ROW("and again as it grows", blocks() >= (uint64_t)st.st_size + (512 << 10));
+    json_t *live = json_pack("[{s:s,s:i}]", "kind", "test", "n", 7);
+    journal_compact(j, live, NULL);
+    json_decref(live);
+    append(j, 8, NULL);
+    ROW("and when it is written anew", blocks() >= 1 << 20);
+    journal_close(j);
+}
+
 static void compaction(void **state)
 {
     struct journal *j;
@@ -214,6 +249,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(torn_at_every_byte),
         cmocka_unit_test(damage_in_the_middle),
         cmocka_unit_test(a_failed_write_leaves_no_trace),
+        cmocka_unit_test(room_is_kept),
         cmocka_unit_test(compaction),
         cmocka_unit_test(large_records),
     };

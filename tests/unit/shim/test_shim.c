@@ -361,6 +361,20 @@ static void log_says_why_nothing_ran(void **state)
     assert_string_equal(text, "sluice: sluice-no-such-program: there is no such program\n");
 }
 
+/* The second file that a rename needs has no room. */
+static void status_on_a_full_disk(void **state)
+{
+    struct run r;
+    struct job_status st;
+    setenv("SLUICE_FAULT", "file.before-rename:fail=ENOSPC@2", 1);
+    start(&r, "", (const char *[]){ "sh", "-c", "exit 5", NULL });
+    unsetenv("SLUICE_FAULT");
+    assert_int_equal(finish(&r), 5);
+    read_status(&st);
+    assert_true(st.exited);
+    assert_int_equal(st.exit_status, 5);
+}
+
 static void disk_is_full(void **state)
 {
     struct run r;
@@ -516,6 +530,7 @@ int main(int argc, char **argv)
         WITH_AGENT(log_is_kept),
         WITH_AGENT(log_says_why_nothing_ran),
         WITH_AGENT(disk_is_full),
+        WITH_AGENT(status_on_a_full_disk),
         WITH_AGENT(starts_in_its_cgroup),
         WITH_AGENT(caller_dies_before_the_anchor),
     };

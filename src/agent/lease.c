@@ -52,6 +52,19 @@ static void find_place(const struct agent *a, const struct lease_request *q, uin
     snprintf(v->why, sizeof v->why, "out of memory");
 }
 
+/* A program may hold more than its request where its limit is above it: how much, now? */
+static void look_at_borrowers(struct agent *a)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < a->lease_count; i++) {
+        const struct lease *l = &a->lease[i]->l;
+        for (uint32_t s = 0; l->state == LEASE_ACTIVE && s < l->slice_count; s++)
+            any |= l->slice[s].mem_limit_bytes > l->slice[s].mem_request_bytes;
+    }
+    if (any)
+        telemetry_refresh(a);
+}
+
 static void fail_placement(const struct agent *a, struct api_request *r,
                            const struct lease_request *q, const struct place_verdict *v,
                            enum sl_code code)
@@ -198,33 +211,6 @@ static int grant(struct agent *a, struct agent_lease *al, const struct place_ver
     return 0;
 }
 
-/* Grant, start what a submit asked for, answer whoever waits.  A submitted job that had to
- * wait was answered then (no `r`): on a full disk it waits on, and false is returned. */
-static bool grant_and_answer(struct agent *a, struct agent_lease *al, struct api_request *r,
-                             const struct place_verdict *v)
-{
-    struct sl_err err = { 0 };
-    struct lease was = al->l;
-    bool submit = al->job != NULL;
-    int rc = grant(a, al, v, &err);
-    char why[200];
-    snprintf(why, sizeof why, "not granted: %.150s", err.msg);
-    if (rc == -SL_IO && !r) {
-        al->l = was;
-        snprintf(al->l.why, sizeof al->l.why, "%s", why);
-        return false;
-    }
-    if (rc < 0)
-        lease_end(a, al, why, NULL);
-    else if (submit)
-        rc = job_start(a, al, &err);
-    if (r && rc < 0)
-        api_fail(r, &err);
-    else if (r)
-        api_answer(r, 201, submit ? agent_job_json(a, al) : agent_lease_json(a, al));
-    return true;
-}
-
 /* ---- waiting ---- */
 
 static void waiter_gone(void *ctx, struct api_request *r)
@@ -249,6 +235,86 @@ int lease_refuse_pending(struct agent *a, struct agent_lease *al, const struct s
     if (r)
         api_fail(r, why);
     return rc;
+}
+
+/* `r` is NULL where it was answered already: that one waits on, on a full disk too. */
+static void start_waiting(struct agent *a, struct agent_lease *al, struct api_request *r,
+                          const struct place_verdict *v)
+{
+    struct sl_err err = { 0 };
+    snprintf(al->l.why, sizeof al->l.why, "%.199s", v->why);
+    lease_arm_timers(a, al);
+    int rc = agent_save(a, al, &err);
+    if (rc < 0 && r) {
+        lease_refuse_pending(a, al, &err, NULL);
+        api_fail(r, &err);
+        return;
+    }
+    log_info("lease-waits", "lease=L%" PRIu64 " uid=%u why=\"%s\"", al->l.number, al->l.uid,
+             v->why);
+    if (!r)
+        return;
+    if (al->job) { /* it waits by itself: whoever handed it over goes home */
+        api_answer(r, 202, agent_job_json(a, al));
+        return;
+    }
+    al->waiting = r;
+    api_on_cancel(r, waiter_gone, a);
+}
+
+/* ---- the grant of one that has a place ---- */
+
+/* Not now, as the broker says: programs took memory since it was last asked.  Wait on, or
+ * refuse whoever would not wait. */
+static void wait_on(struct agent *a, struct agent_lease *al, struct api_request *r)
+{
+    struct place_verdict v;
+    telemetry_refresh(a);
+    find_place(a, &al->q, al->l.uid, &v);
+    if (v.code == SL_OK) {
+        v.code = SL_NO_CAPACITY;
+        v.cause = "memory";
+        snprintf(v.why, sizeof v.why, "the broker has no room for it now");
+    }
+    if (!r || al->q.wait_ms) {
+        start_waiting(a, al, r, &v);
+        return;
+    }
+    lease_end(a, al, v.why, NULL);
+    fail_placement(a, r, &al->q, &v, v.code);
+}
+
+/* Grant, start what a submit asked for, answer whoever waits.  False: it waits on, for the
+ * broker has no room, or the disk has none for a submitted job that was answered already
+ * (no `r`). */
+static bool grant_and_answer(struct agent *a, struct agent_lease *al, struct api_request *r,
+                             const struct place_verdict *v)
+{
+    struct sl_err err = { 0 };
+    struct lease was = al->l;
+    bool submit = al->job != NULL;
+    int rc = grant(a, al, v, &err);
+    char why[200];
+    snprintf(why, sizeof why, "not granted: %.150s", err.msg);
+    if (rc == -SL_NO_CAPACITY) {
+        al->l = was;
+        wait_on(a, al, r);
+        return false;
+    }
+    if (rc == -SL_IO && !r) {
+        al->l = was;
+        snprintf(al->l.why, sizeof al->l.why, "%s", why);
+        return false;
+    }
+    if (rc < 0)
+        lease_end(a, al, why, NULL);
+    else if (submit)
+        rc = job_start(a, al, &err);
+    if (r && rc < 0)
+        api_fail(r, &err);
+    else if (r)
+        api_answer(r, 201, submit ? agent_job_json(a, al) : agent_lease_json(a, al));
+    return true;
 }
 
 /* The one to look at next: highest priority, then oldest; NULL after the last. */
@@ -285,6 +351,8 @@ void lease_retry_pending(struct agent *a)
 {
     if (a->ending)
         return;
+    if (next_pending(a, NULL))
+        look_at_borrowers(a);
     /* In order, and none passes one before it that asks for the same devices: a stream of
      * small ones would keep a large one waiting for ever.  One that these devices never fit
      * keeps nobody: it waits for an agent with others. */
@@ -298,7 +366,7 @@ void lease_retry_pending(struct agent *a)
             struct api_request *r = al->waiting;
             al->waiting = NULL;
             if (!grant_and_answer(a, al, r, &v))
-                return; /* tried again each second */
+                blocked |= named; /* tried again each second */
             continue;
         }
         snprintf(al->l.why, sizeof al->l.why, "%.199s",
@@ -306,27 +374,6 @@ void lease_retry_pending(struct agent *a)
         if (!v.never)
             blocked |= named;
     }
-}
-
-static void start_waiting(struct agent *a, struct agent_lease *al, struct api_request *r,
-                          const struct place_verdict *v)
-{
-    struct sl_err err = { 0 };
-    snprintf(al->l.why, sizeof al->l.why, "%.199s", v->why);
-    lease_arm_timers(a, al);
-    if (agent_save(a, al, &err) < 0) {
-        lease_refuse_pending(a, al, &err, NULL);
-        api_fail(r, &err);
-        return;
-    }
-    log_info("lease-waits", "lease=L%" PRIu64 " uid=%u why=\"%s\"", al->l.number, al->l.uid,
-             v->why);
-    if (al->job) { /* it waits by itself: whoever handed it over goes home */
-        api_answer(r, 202, agent_job_json(a, al));
-        return;
-    }
-    al->waiting = r;
-    api_on_cancel(r, waiter_gone, a);
 }
 
 /* ---- the operation ---- */
@@ -439,6 +486,7 @@ void lease_ask(struct agent *a, struct api_request *r, const struct lease_reques
         return;
     }
     struct place_verdict v;
+    look_at_borrowers(a);
     find_place(a, q, caller.uid, &v);
     bool wait = q->wait_ms && !v.never && !dry_run && v.code != SL_NOT_FOUND;
     if (v.code != SL_OK && !wait) {

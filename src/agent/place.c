@@ -31,8 +31,12 @@ static const struct {
     [FITS] = { "devices", "fewer devices fit than were asked for", false },
     [NO_COMPUTE_NOW] = { "compute", "not enough compute is free on any device", false },
     [NO_MEMORY_NOW] = { "memory", "not enough memory is free on any device", false },
-    [NO_LIMIT_NOW] = { "memory", "the memory limits of all would be too large", false },
-    [SPANNED] = { "spanning", "a device takes part in one lease on several at most",
+    [NO_LIMIT_NOW] = { "memory",
+                       "the memory limits of all leases on a device would exceed it",
+                       false },
+    [SPANNED] = { "spanning",
+                  "too few devices are free of a lease on several: a device can be in only "
+                  "one such lease",
                   false },
     [OTHER_TENANT] = { "tenancy",
                        "the device is lent to another user, and two share one only if "
@@ -87,6 +91,19 @@ static uint64_t taken_bytes(const struct lease_slice *s)
     return max_u64(s->mem_request_bytes, s->mem_limit_bytes + s->mem_over_bytes);
 }
 
+static void add_held(struct place_use *u, const struct lease *l,
+                     const struct lease_slice *s)
+{
+    if (s->mem_used_bytes == UNKNOWN_U64)
+        return;
+    uint64_t above = sub_sat_u64(s->mem_used_bytes, taken_bytes(s));
+    u->mem_above_bytes += above;
+    if (above > u->borrower_bytes) {
+        u->borrower = l;
+        u->borrower_bytes = above;
+    }
+}
+
 void place_sum(const struct device *devices, uint32_t count,
                const struct lease *const *leases, uint32_t lease_count,
                const struct lease *except, struct place_use *use)
@@ -110,6 +127,7 @@ void place_sum(const struct device *devices, uint32_t count,
             u->permille += l->slice[s].compute_request_permille;
             u->mem_request_bytes += taken_bytes(&l->slice[s]);
             u->mem_limit_bytes += l->slice[s].mem_limit_bytes;
+            add_held(u, l, &l->slice[s]);
         }
     }
 }
@@ -145,16 +163,29 @@ static uint64_t limit_room(const struct device *d, const struct place_policy *p)
                       1000);
 }
 
+/* For requests. */
+static uint64_t free_bytes(const struct device *d, const struct place_use *use)
+{
+    return sub_sat_u64(device_lendable_bytes(d),
+                       use->mem_request_bytes + use->mem_above_bytes);
+}
+
+static uint64_t free_limit_bytes(const struct device *d, const struct place_use *use,
+                                 const struct place_policy *p)
+{
+    return sub_sat_u64(limit_room(d, p), use->mem_limit_bytes);
+}
+
 static enum obstacle slice_obstacle(const struct device *d, const struct place_use *use,
                                     const struct lease_slice *s,
                                     const struct place_policy *p)
 {
-    uint64_t lendable = device_lendable_bytes(d), limits = limit_room(d, p);
-    if (s->mem_request_bytes > lendable || s->mem_limit_bytes > limits)
+    if (s->mem_request_bytes > device_lendable_bytes(d) ||
+        s->mem_limit_bytes > limit_room(d, p))
         return TOO_SMALL;
-    if (s->mem_request_bytes > sub_sat_u64(lendable, use->mem_request_bytes))
+    if (s->mem_request_bytes > free_bytes(d, use))
         return NO_MEMORY_NOW;
-    if (s->mem_limit_bytes > sub_sat_u64(limits, use->mem_limit_bytes))
+    if (s->mem_limit_bytes > free_limit_bytes(d, use, p))
         return NO_LIMIT_NOW;
     if (s->compute_request_permille > sub_sat_u64(1000, use->permille))
         return NO_COMPUTE_NOW;
@@ -204,7 +235,7 @@ static uint64_t leftover(const struct device *d, const struct place_use *use,
     struct lease_slice s;
     place_slice_fill(d, q, &s);
     uint64_t lendable = max_u64(device_lendable_bytes(d), 1);
-    uint64_t bytes = sub_sat_u64(lendable, use->mem_request_bytes + s.mem_request_bytes);
+    uint64_t bytes = sub_sat_u64(free_bytes(d, use), s.mem_request_bytes);
     uint64_t permille = sub_sat_u64(1000, use->permille + s.compute_request_permille);
     return (uint64_t)((unsigned __int128)bytes * 1000 / lendable) + permille +
            (d->emulated ? 1000000 : 0);
@@ -212,7 +243,8 @@ static uint64_t leftover(const struct device *d, const struct place_use *use,
 
 static void measure_free(const struct device *devices, const struct place_use *use,
                          uint32_t count, const struct lease_request *q, uint32_t uid,
-                         const bool *named, struct place_verdict *v)
+                         const struct place_policy *p, const bool *named,
+                         struct place_verdict *v)
 {
     v->largest_free_device = -1;
     for (uint32_t i = 0; i < count; i++) {
@@ -223,7 +255,8 @@ static void measure_free(const struct device *devices, const struct place_use *u
             max_u64(v->largest_lendable_bytes, device_lendable_bytes(d));
         if (tenancy_forbids(d, &use[i], uid))
             continue;
-        uint64_t bytes = sub_sat_u64(device_lendable_bytes(d), use[i].mem_request_bytes);
+        uint64_t limit = free_limit_bytes(d, &use[i], p);
+        uint64_t bytes = min_u64(free_bytes(d, &use[i]), limit);
         uint32_t permille = (uint32_t)sub_sat_u64(1000, use[i].permille);
         v->total_free_bytes += bytes;
         if (v->largest_free_device < 0 || bytes > v->largest_free_bytes) {
@@ -232,9 +265,11 @@ static void measure_free(const struct device *devices, const struct place_use *u
         }
         if (permille > v->largest_free_permille)
             v->largest_free_permille = permille;
-        if (permille >= q->compute_request_permille &&
-            !(q->slice_count > 1 && use[i].spanned))
-            v->largest_slice_bytes = max_u64(v->largest_slice_bytes, bytes);
+        if (permille >= q->compute_request_permille && bytes > v->largest_slice_bytes &&
+            !(q->slice_count > 1 && use[i].spanned)) {
+            v->largest_slice_bytes = bytes;
+            v->largest_limit_bytes = limit;
+        }
     }
 }
 
@@ -261,17 +296,38 @@ static bool may_come_back(const struct device *devices, uint32_t count, const bo
     return false;
 }
 
+/* Who of those named holds most above its request: what nobody was promised is gone. */
+static void explain_borrower(const struct place_use *use, uint32_t count, const bool *named,
+                             char *out, size_t size)
+{
+    const struct place_use *most = NULL;
+    char text[32];
+    for (uint32_t i = 0; i < count; i++)
+        if (named[i] && use[i].borrower &&
+            (!most || use[i].borrower_bytes > most->borrower_bytes))
+            most = &use[i];
+    if (most)
+        snprintf(out, size, " (%.24s holds %s above its request)", most->borrower->name,
+                 units_format_size_human(most->borrower_bytes, text));
+}
+
+static void format_wanted(const struct lease_request *q, char *out, size_t size)
+{
+    char request[32], limit[32];
+    snprintf(out, size, "a whole device");
+    if (q->mem_request_bytes)
+        snprintf(out, size, "%s", units_format_size_human(q->mem_request_bytes, request));
+    if (q->mem_request_bytes && q->mem_limit_bytes > q->mem_request_bytes)
+        snprintf(out, size, "%s..%s", request,
+                 units_format_size_human(q->mem_limit_bytes, limit));
+}
+
 /* What was asked, and what there is: when empty, where that is too little, and now. */
 static void explain_room(const struct lease_request *q, enum obstacle o,
                          const char *sentence, struct place_verdict *v)
 {
-    char want[80] = "a whole device", lendable[64] = "", request[32], size[32], total[32];
-    if (q->mem_request_bytes)
-        snprintf(want, sizeof want, "%s",
-                 units_format_size_human(q->mem_request_bytes, request));
-    if (q->mem_request_bytes && q->mem_limit_bytes > q->mem_request_bytes)
-        snprintf(want, sizeof want, "%s..%s", request,
-                 units_format_size_human(q->mem_limit_bytes, size));
+    char want[80], lendable[64] = "", size[32], total[32];
+    format_wanted(q, want, sizeof want);
     if (o == TOO_SMALL)
         snprintf(lendable, sizeof lendable, "the largest can lend %s; ",
                  units_format_size_human(v->largest_lendable_bytes, size));
@@ -284,22 +340,36 @@ static void explain_room(const struct lease_request *q, enum obstacle o,
              units_format_size_human(v->total_free_bytes, total));
 }
 
+/* Some have room, and not enough of them: what is free on one is not what is short. */
+static void explain_few(const struct lease_request *q, enum obstacle o,
+                        struct place_verdict *v)
+{
+    char want[80];
+    format_wanted(q, want, sizeof want);
+    snprintf(v->why, sizeof v->why,
+             "only %u device%s %s room for a slice now, and %u are asked for: %u x %s and "
+             "%.1f %%; in the way on others: %s",
+             v->fitting, v->fitting == 1 ? "" : "s", v->fitting == 1 ? "has" : "have",
+             q->slice_count, q->slice_count, want, q->compute_request_permille / 10.0,
+             obstacles[o].cause);
+}
+
 static void refuse(const struct device *devices, const struct place_use *use,
                    uint32_t count, const struct lease_request *q, uint32_t uid,
-                   const bool *named, const enum obstacle *found, struct place_verdict *v)
+                   const struct place_policy *policy, const bool *named,
+                   const enum obstacle *found, struct place_verdict *v)
 {
     enum obstacle mildest = count ? FILTERED : NOT_OK;
     uint32_t possible = 0;
-    bool any_fits = false;
     for (uint32_t i = 0; i < count; i++) {
-        any_fits |= found[i] == FITS;
+        v->fitting += found[i] == FITS;
         if (found[i] < mildest && found[i] != FITS)
             mildest = found[i];
         possible += found[i] < TOO_SMALL;
     }
-    if (mildest == FILTERED && any_fits)
+    if (mildest == FILTERED && v->fitting > 0)
         mildest = FITS;
-    measure_free(devices, use, count, q, uid, named, v);
+    measure_free(devices, use, count, q, uid, policy, named, v);
     v->code = mildest == FILTERED ? SL_NOT_FOUND : SL_NO_CAPACITY;
     v->cause = obstacles[mildest].cause;
     v->never = obstacles[mildest].never;
@@ -318,10 +388,19 @@ static void refuse(const struct device *devices, const struct place_use *use,
         snprintf(v->why, sizeof v->why, "no device is called \"%s\"", q->device);
         return;
     }
-    explain_room(q, mildest,
-                 v->never && possible > 0 ? "this machine has too few devices for that"
-                                          : obstacles[mildest].sentence,
-                 v);
+    if (v->fitting > 0 && !v->never) {
+        explain_few(q, mildest, v);
+        return;
+    }
+    char sentence[160];
+    snprintf(sentence, sizeof sentence, "%s",
+             v->never && possible > 0 ? "this machine has too few devices for that"
+                                      : obstacles[mildest].sentence);
+    if (mildest == NO_MEMORY_NOW) {
+        size_t n = strlen(sentence);
+        explain_borrower(use, count, named, sentence + n, sizeof sentence - n);
+    }
+    explain_room(q, mildest, sentence, v);
 }
 
 void place_find(const struct device *devices, const struct place_use *use, uint32_t count,
@@ -355,7 +434,7 @@ void place_find(const struct device *devices, const struct place_use *use, uint3
                                       leftover(&devices[best], &use[best], q)))
                 best = i;
         if (best == count) {
-            refuse(devices, use, count, q, uid, named, found, out);
+            refuse(devices, use, count, q, uid, policy, named, found, out);
             return;
         }
         taken[best] = true;
@@ -383,6 +462,25 @@ static void suggest_devices(json_t *list, const struct device *devices, uint32_t
     }
 }
 
+static void suggest_size(json_t *list, const struct place_verdict *v,
+                         const struct lease_request *q)
+{
+    char text[160], size[32], limit[32] = "";
+    uint64_t mem = v->largest_slice_bytes / MIB * MIB;
+    uint64_t most = v->largest_limit_bytes / MIB * MIB;
+    bool shorten = q->mem_limit_bytes > q->mem_request_bytes && q->mem_limit_bytes > most;
+    if (mem == 0 || (mem >= q->mem_request_bytes && !shorten))
+        return;
+    if (shorten)
+        units_format_size(most, limit);
+    if (mem < q->mem_request_bytes)
+        snprintf(text, sizeof text, "--mem %s%s%s fits now on one device",
+                 units_format_size(mem, size), shorten ? " --mem-limit " : "", limit);
+    else
+        snprintf(text, sizeof text, "--mem-limit %s fits now on one device", limit);
+    suggest(list, text);
+}
+
 /* What the caller could ask instead, from what is free now. */
 static json_t *alternatives(const struct place_verdict *v, const struct device *devices,
                             uint32_t count, const struct lease_request *q)
@@ -390,11 +488,11 @@ static json_t *alternatives(const struct place_verdict *v, const struct device *
     json_t *list = json_array();
     char text[160], size[32], part[32];
     bool memory = strcmp(v->cause, "memory") == 0;
-    if (v->largest_slice_bytes >= MIB && v->largest_slice_bytes < q->mem_request_bytes) {
-        uint64_t bytes = v->largest_slice_bytes / MIB * MIB;
-        snprintf(text, sizeof text, "--mem %s fits now on one device",
-                 units_format_size(bytes, size));
+    if (v->fitting > 0) {
+        snprintf(text, sizeof text, "--devices %u fits now", v->fitting);
         suggest(list, text);
+    } else {
+        suggest_size(list, v, q);
     }
     if (memory && q->slice_count == 1 && v->largest_slice_bytes > 0 &&
         q->mem_request_bytes > v->largest_slice_bytes &&
@@ -420,7 +518,7 @@ static json_t *alternatives(const struct place_verdict *v, const struct device *
     if (strcmp(v->cause, "compute") == 0 && q->mode != LEASE_BESTEFFORT)
         suggest(list, "--mode besteffort takes only idle time and needs none to be free");
     if (strcmp(v->cause, "tenancy") == 0)
-        suggest(list, "sluice up --share-tenants allows it");
+        suggest(list, "sluice down, then sluice up --share-tenants, lets users share");
     if (!v->never && v->code == SL_NO_CAPACITY && !q->wait_ms)
         suggest(list, "--wait waits until there is room");
     if (v->code == SL_NOT_FOUND || v->code == SL_INVALID)

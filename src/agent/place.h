@@ -3,7 +3,8 @@
  *
  * Pure: devices and leases in, a verdict out.  Best fit in two dimensions
  * (memory and permille).  These always hold for what it admits, per device:
- *   - the sum of memory requests <= memory - reserve, and of permille <= 1000;
+ *   - the sum of memory requests, and of what is held above them,
+ *     <= memory - reserve; of permille <= 1000;
  *   - the sum of memory limits <= that, or <= overcommit * memory where the
  *     operator declared an over-commit;
  *   - at grade `front` one tenant only, unless the device's share_tenants;
@@ -22,9 +23,13 @@ struct place_policy {
     uint32_t mem_overcommit_permille; /* 1000: none */
 };
 
-/* What is taken of one device. */
+/* What is taken of one device.  What programs hold above their requests is as gone as
+ * what is promised: bytes cannot be taken back, and the broker counts them too. */
 struct place_use {
     uint64_t mem_request_bytes, mem_limit_bytes;
+    uint64_t mem_above_bytes;     /* held above the requests */
+    const struct lease *borrower; /* who holds most of it; NULL: none */
+    uint64_t borrower_bytes;
     uint32_t permille, lease_count;
     uint32_t uid; /* of its leases, with lease_count > 0 */
     bool mixed;   /* several uids already */
@@ -37,12 +42,15 @@ struct place_verdict {
     uint32_t device[LEASE_MAX_SLICES]; /* positions in `devices`, with SL_OK */
     const char *cause; /* "memory", "compute", "tenancy", "spanning", "devices",
                           "state", "filter" */
-    char why[200];     /* a sentence */
-    /* lendable now, of the devices that the request names */
+    char why[240];     /* a sentence */
+    /* lendable now, of the devices that the request names: for a request that is its own
+     * limit */
     uint64_t largest_free_bytes, total_free_bytes;
     uint32_t largest_free_permille;  /* on the device with the most time left */
     int32_t largest_free_device;     /* position, -1: none */
     uint64_t largest_slice_bytes;    /* a slice that would fit now with this compute */
+    uint64_t largest_limit_bytes;    /* and the limit that it could have at most */
+    uint32_t fitting;                /* devices that have room for a slice */
     uint64_t largest_lendable_bytes; /* on one device when it is empty */
 };
 

@@ -177,7 +177,9 @@ static int check_room(struct agent *a, const struct agent_lease *al,
         if (!grows || (d && place_slice_fits(d, &use[at], now, &policy, &cause)))
             continue;
         uint64_t bytes =
-            d ? sub_sat_u64(device_lendable_bytes(d), use[at].mem_request_bytes) : 0;
+            d ? sub_sat_u64(device_lendable_bytes(d),
+                            use[at].mem_request_bytes + use[at].mem_above_bytes)
+              : 0;
         uint32_t permille = d ? (uint32_t)sub_sat_u64(1000, use[at].permille) : 0;
         char size[32];
         *members =

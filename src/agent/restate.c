@@ -34,10 +34,10 @@ int restate_device(struct agent *a, struct device *d, struct sl_err *err)
         d->holder_pid = m.device.holder_pid;
         d->holder_uid = m.device.holder_uid;
         if (d->holder_pid > 0)
-            snprintf(d->why, sizeof d->why, "held by the broker with pid %d of uid %u",
+            snprintf(d->why, sizeof d->why, "the broker with pid %d of uid %u has it",
                      d->holder_pid, d->holder_uid);
         else
-            snprintf(d->why, sizeof d->why, "held by another broker on this machine");
+            snprintf(d->why, sizeof d->why, "another broker on this machine has it");
         if (!was_held)
             log_warn("device-held", "device=%s %s", d->id, d->why);
         return 0;

@@ -33,7 +33,8 @@ const struct cli_option cli_lease_options[] = {
     { "name", 'n', "NAME", CLI_TEXT, "a name for the lease (default: its id)" },
     { "device", 'd', "DEVICE", CLI_TEXT, "only such a device: an id, an index, a model, or a part that fits one model only",
       .complete = "devices" },
-    { "devices", 0, "N", CLI_COUNT, "a slice of each of N devices (default: 1)" },
+    { "devices", 0, "N", CLI_COUNT,
+      "a slice of each of N devices; a device can be in only one lease on several (default: 1)" },
     { "priority", 'p', "N", CLI_COUNT,
       "0 to 100: the higher is served first, with room and with turns, but never with what"
       " others were promised (default: 50)" },

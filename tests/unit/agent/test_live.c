@@ -10,11 +10,14 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "os/file.h"
 #include "os/proc.h"
+#include "os/sock.h"
+#include "proto/ctl.h"
 
 static struct live l;
 
@@ -155,6 +158,44 @@ static void waiting(void **state)
     live_call(&l, "DELETE", "/v1/leases/keen", NULL, NULL);
     ROW("then it is its turn", live_join(old) == 200);
     ROW("granted", live_until(&l, "/v1/leases/old", "state", "active"));
+}
+
+/* The broker's word on a lease of a number that this agent never gave: bytes that are gone
+ * without its knowledge, as a program takes them between two looks. */
+static int32_t tell_broker(struct proto_ctl m, enum proto_ctl_kind kind)
+{
+    char path[90];
+    snprintf(path, sizeof path, "%s/control.sock", l.dir);
+    int fd = sock_connect_unix(path, SOCK_SEQPACKET, NULL);
+    m.version = PROTO_VERSION;
+    m.kind = (uint16_t)kind;
+    assert_int_equal(send(fd, &m, sizeof m, MSG_NOSIGNAL), sizeof m);
+    assert_int_equal(recv(fd, &m, sizeof m, 0), sizeof m);
+    close(fd);
+    return m.code;
+}
+
+static void broker_has_no_room(void **state)
+{
+    json_t *j;
+    struct proto_ctl m = { .lease = { .number = 900, .epoch = 1, .slice_count = 1 } };
+    m.lease.slice[0] = (struct proto_slice){ .request_permille = 10,
+                                             .limit_permille = 10,
+                                             .mem_request_bytes = 70ull << 30,
+                                             .mem_limit_bytes = 70ull << 30 };
+    start(((const char *const[]){ "--emulate", "a100-80g", NULL }));
+    ROW("bytes go past the agent", tell_broker(m, PROTO_CTL_LEASE) == 0);
+    ROW("one that does not wait is refused", ask(HALF ",\"name\":\"now\"}", &j) == 409);
+    want("as for any lack of room", j, "cause", "memory");
+    want("which may end", j, "never", "false");
+    json_decref(j);
+    pid_t waits = live_call_async(&l, 0, "POST", "/v1/leases",
+                                  HALF ",\"name\":\"later\",\"wait_ms\":20000}");
+    ROW("one that waits does", live_lease_is(&l, "later", "state", "pending"));
+    m = (struct proto_ctl){ .drop = { .number = 900, .epoch = 1 } };
+    ROW("the bytes come back", tell_broker(m, PROTO_CTL_DROP) == 0);
+    ROW("and it has room", live_join(waits) == 200);
+    ROW("under the same number", live_lease_is(&l, "later", "id", "L2"));
 }
 
 static void time_is_over(void **state)
@@ -682,6 +723,7 @@ static void bad_start(void **state)
 static const struct CMUnitTest tests[] = {
     LIVE(grant_resize_release),
     LIVE(waiting),
+    LIVE(broker_has_no_room),
     LIVE(time_is_over),
     LIVE(agent_killed),
     LIVE(broker_killed),

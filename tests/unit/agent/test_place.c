@@ -361,11 +361,11 @@ static void rules(void **state)
     ROW("one that failed is not waited for", find(&s, &q, 0).never);
     s.device[1].state = DEVICE_HELD;
     snprintf(q.device, sizeof q.device, "%s", "1");
-    snprintf(s.device[1].why, sizeof s.device[1].why, "held by pid 7");
+    snprintf(s.device[1].why, sizeof s.device[1].why, "the broker with pid 7 has it");
     ROW("one that is held is left alone", strcmp(find(&s, &q, 0).cause, "state") == 0);
     ROW("it may be given back", !find(&s, &q, 0).never);
     ROW("and who holds it is said",
-        strstr(find(&s, &q, 0).why, "emu-l4-0 is held: held by pid 7"));
+        strstr(find(&s, &q, 0).why, "emu-l4-0 is held: the broker with pid 7 has it"));
 
     s.count = 0;
     q.device[0] = '\0';
@@ -373,8 +373,98 @@ static void rules(void **state)
     ROW("waiting brings none", find(&s, &q, 0).never);
 }
 
+static bool suggests(const struct scene *s, const struct place_verdict *v,
+                     const struct lease_request *q, const char *what)
+{
+    json_t *j = place_explain(v, s->device, s->count, q);
+    char *text = json_dumps(j, JSON_ENSURE_ASCII);
+    bool does = text && strstr(text, what);
+    if (!does)
+        print_message("have: %s; %s\n", v->why, text);
+    free(text);
+    json_decref(j);
+    return does;
+}
+
+/* Two of `ask`, of which the first has `used_mib` in its programs' hands. */
+static void what_is_held_counts(void **state)
+{
+    struct scene s;
+    struct lease_request q = ask(1, GIB, 100), small = ask(1, 500 * MIB, 100);
+    scene_init(&s, "t4");
+    s.device[0].memory_bytes = 4 * GIB;
+    s.device[0].reserve_bytes = 0;
+    s.policy.mem_overcommit_permille = 4000;
+    q.mem_limit_bytes = 4 * GIB;
+    put(&s, &q, 0);
+    snprintf(s.lease[0].name, sizeof s.lease[0].name, "m1");
+    s.lease[0].slice[0].mem_used_bytes = 512 * MIB;
+    ROW("a program within its request leaves room", find(&s, &q, 0).code == SL_OK);
+    s.lease[0].slice[0].mem_used_bytes = 3500ull * MIB;
+    struct place_verdict v = find(&s, &q, 0);
+    ROW("what it holds above its request is no room", v.code == SL_NO_CAPACITY);
+    ROW("by memory", strcmp(v.cause, "memory") == 0);
+    ROW("it may come back", !v.never);
+    ROW("who holds how much is said", strstr(v.why, "m1 holds 2.42 GiB above its request"));
+    ROW("and what is free", strstr(v.why, "at most 596 MiB"));
+    ROW("and what fits", suggests(&s, &v, &q, "--mem 596MiB"));
+    ROW("what fits is granted", put(&s, &small, 0) == 0);
+    s.lease[0].slice[0].mem_used_bytes = 4 * GIB - 1;
+    s.lease_count = 1;
+    const char *cause;
+    struct place_use none = { 0 };
+    ROW("to its holder it is no obstacle",
+        place_slice_fits(&s.device[0], &none, &s.lease[0].slice[0], &s.policy, &cause));
+}
+
+static void refusals_say_what_fits(void **state)
+{
+    struct scene s;
+    struct lease_request whole = ask(8, 0, 1000), first = ask(1, GIB, 400);
+    scene_init(&s, "a100-80g:8");
+    for (int i = 0; i < 4; i++) {
+        struct lease_request one = ask(1, 0, 1000);
+        put(&s, &one, 0);
+    }
+    struct place_verdict v = find(&s, &whole, 0);
+    ROW("a gang is told how many devices have room",
+        strstr(v.why, "only 4 devices have room for a slice now, and 8 are asked for"));
+    ROW("and not what is free on one of those", !strstr(v.why, "on one device at most"));
+    ROW("and how many it could have", suggests(&s, &v, &whole, "--devices 4 fits now"));
+
+    scene_init(&s, "t4");
+    s.device[0].memory_bytes = 3000ull * MIB;
+    s.device[0].reserve_bytes = 0;
+    first.mem_limit_bytes = 2500ull * MIB;
+    put(&s, &first, 0);
+    struct lease_request second = ask(1, GIB, 400);
+    v = find(&s, &second, 0);
+    ROW("limits that leave too little are the cause", strcmp(v.cause, "memory") == 0);
+    ROW("what is free under them is said", strstr(v.why, "at most 500 MiB"));
+    ROW("and what would fit", suggests(&s, &v, &second, "--mem 500MiB fits now"));
+    second = ask(1, 400 * MIB, 400);
+    second.mem_limit_bytes = GIB;
+    v = find(&s, &second, 0);
+    ROW("or which limit", suggests(&s, &v, &second, "\"--mem-limit 500MiB fits now"));
+
+    struct lease_request two = ask(2, GIB, 100);
+    scene_init(&s, "a10:2");
+    put(&s, &two, 0);
+    v = find(&s, &two, 0);
+    ROW("the rule for leases on several devices is said",
+        strstr(v.why, "a device can be in only one such lease"));
+    first = ask(1, GIB, 100);
+    put(&s, &first, 1000);
+    put(&s, &first, 1000);
+    v = find(&s, &first, 1001);
+    ROW("users that share need the whole way",
+        suggests(&s, &v, &first, "sluice down, then sluice up --share-tenants"));
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(dimensions),
+    cmocka_unit_test(what_is_held_counts),
+    cmocka_unit_test(refusals_say_what_fits),
     cmocka_unit_test(fact_1_two_of_48_do_not_fit_one_of_80),
     cmocka_unit_test(fact_2_sizes_come_from_the_driver),
     cmocka_unit_test(fact_3_a_pool_is_no_address_space),

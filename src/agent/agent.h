@@ -109,9 +109,9 @@ struct agent {
     char placement[24]; /* how a front gets into jobs of root */
     bool front_ready;   /* the front's copies are in place */
 
-    struct device device[AGENT_MAX_DEVICES];
+    struct device device[AGENT_MAX_DEVICES]; /* by index, with gaps where one is gone */
     uint32_t device_count;
-    uint64_t device_deliverable_ns[AGENT_MAX_DEVICES];
+    uint64_t device_deliverable_ns[AGENT_MAX_DEVICES]; /* at the device's index */
 
     struct agent_lease **lease;
     uint32_t lease_count, lease_room;
@@ -167,6 +167,11 @@ json_t *agent_job_json(const struct agent *a, const struct agent_lease *al);
 
 /* Probe, give out indexes that the journal keeps, state. */
 int inventory_build(struct agent *a, struct sl_err *err);
+struct device *inventory_find_index(struct agent *a, uint32_t index);
+/* As the journal has it: the last word on an index, and on an id. */
+void inventory_replay(struct agent *a, const struct device *d);
+/* Those that are no longer found go with their last lease. */
+void inventory_forget_gone(struct agent *a);
 /* Bytes of "2GiB" or "10%" of so much memory. */
 int inventory_reserve(const char *text, uint64_t memory_bytes, uint64_t *out,
                       struct sl_err *err);

@@ -74,6 +74,7 @@ static void finish(struct agent *a, struct agent_lease *al)
     for (uint32_t i = 0; i < al->end_count; i++)
         api_answer(al->ends[i], 200, agent_lease_json(a, al));
     al->end_count = 0;
+    inventory_forget_gone(a);
     lease_retry_pending(a);
 }
 

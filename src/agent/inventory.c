@@ -83,30 +83,93 @@ static struct device *find_id(struct device *list, uint32_t count, const char *i
     return NULL;
 }
 
+static bool is_leased(const struct agent *a, const char *id)
+{
+    for (uint32_t i = 0; i < a->lease_count; i++) {
+        const struct lease *l = &a->lease[i]->l;
+        for (uint32_t k = 0; agent_lease_is_live(a->lease[i]) && k < l->slice_count; k++)
+            if (strcmp(l->slice[k].device, id) == 0)
+                return true;
+    }
+    return false;
+}
+
+static uint32_t free_index(const struct agent *a)
+{
+    uint64_t used = 0;
+    uint32_t index = 0;
+    for (uint32_t i = 0; i < a->device_count; i++)
+        used |= 1ull << a->device[i].index;
+    while (used >> index & 1)
+        index++;
+    return index;
+}
+_Static_assert(AGENT_MAX_DEVICES <= 64, "a bit each");
+
+static int by_index(const void *x, const void *y)
+{
+    const struct device *a = x, *b = y;
+    return a->index < b->index ? -1 : a->index > b->index;
+}
+
 /* With leases alive the broker knows devices by the indexes that it was told: known ids
- * keep theirs, new ones come after, and one that is gone stays in its place and says so. */
+ * keep theirs, new ones take what is free, and one that is gone stays as long as it is
+ * leased, and says so. */
 static int merge(struct agent *a, struct device *found, uint32_t count, struct sl_err *err)
 {
+    uint32_t kept = 0;
     for (uint32_t i = 0; i < a->device_count; i++) {
-        struct device *now = find_id(found, count, a->device[i].id);
+        struct device *d = &a->device[i], *now = find_id(found, count, d->id);
         if (now) {
-            now->index = i;
-            a->device[i] = *now;
+            now->index = d->index;
+            *d = *now;
+        } else if (is_leased(a, d->id)) {
+            d->state = DEVICE_FAILED;
+            d->gone = true;
+            snprintf(d->why, sizeof d->why, "it is no longer found");
         } else {
-            a->device[i].index = i;
-            a->device[i].state = DEVICE_FAILED;
-            snprintf(a->device[i].why, sizeof a->device[i].why, "it is no longer found");
+            continue;
         }
+        a->device[kept++] = *d;
     }
+    a->device_count = kept;
     for (uint32_t i = 0; i < count; i++) {
         if (find_id(a->device, a->device_count, found[i].id))
             continue;
         if (a->device_count == AGENT_MAX_DEVICES)
             return sl_fail(err, SL_TOO_LARGE, "more than %d devices", AGENT_MAX_DEVICES);
-        found[i].index = a->device_count;
+        found[i].index = free_index(a);
         a->device[a->device_count++] = found[i];
     }
+    qsort(a->device, a->device_count, sizeof *a->device, by_index);
     return 0;
+}
+
+struct device *inventory_find_index(struct agent *a, uint32_t index)
+{
+    for (uint32_t i = 0; i < a->device_count; i++)
+        if (a->device[i].index == index)
+            return &a->device[i];
+    return NULL;
+}
+
+void inventory_replay(struct agent *a, const struct device *d)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < a->device_count; i++)
+        if (a->device[i].index != d->index && strcmp(a->device[i].id, d->id) != 0)
+            a->device[kept++] = a->device[i];
+    a->device_count = kept;
+    a->device[a->device_count++] = *d;
+}
+
+void inventory_forget_gone(struct agent *a)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < a->device_count; i++)
+        if (!a->device[i].gone || is_leased(a, a->device[i].id))
+            a->device[kept++] = a->device[i];
+    a->device_count = kept;
 }
 
 int inventory_build(struct agent *a, struct sl_err *err)
@@ -125,7 +188,8 @@ int inventory_build(struct agent *a, struct sl_err *err)
         const struct device *d = &a->device[i];
         log_info("device",
                  "device=%s index=%u state=%s memory=%" PRIu64 " model=\"%s\" why=\"%s\"",
-                 d->id, i, device_state_name(d->state), d->memory_bytes, d->model, d->why);
+                 d->id, d->index, device_state_name(d->state), d->memory_bytes, d->model,
+                 d->why);
         rc = agent_save_device(a, d, err);
     }
     if (rc == 0 && a->device_count == 0)

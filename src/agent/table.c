@@ -188,9 +188,7 @@ static int replay_device(struct agent *a, const json_t *j, struct sl_err *err)
         return rc;
     if (d.index >= AGENT_MAX_DEVICES)
         return sl_fail(err, SL_IO, "device index %u", d.index);
-    a->device[d.index] = d;
-    if (d.index >= a->device_count)
-        a->device_count = d.index + 1;
+    inventory_replay(a, &d);
     return 0;
 }
 

@@ -22,10 +22,10 @@ static void take_devices(struct agent *a)
     struct proto_ctl m;
     for (uint64_t cursor = 0; ask(a, &m, PROTO_CTL_STAT_DEVICE, cursor);
          cursor = m.cursor) {
-        uint32_t i = m.device_stat.index;
-        if (i < a->device_count) {
-            a->device[i].used_bytes = m.device_stat.used_bytes;
-            a->device_deliverable_ns[i] = m.device_stat.deliverable_ns;
+        struct device *d = inventory_find_index(a, m.device_stat.index);
+        if (d) {
+            d->used_bytes = m.device_stat.used_bytes;
+            a->device_deliverable_ns[d->index] = m.device_stat.deliverable_ns;
         }
         if (!m.more)
             return;

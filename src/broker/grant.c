@@ -49,11 +49,21 @@ static void release_device(struct broker *b, struct device *d)
     b->device_count--;
 }
 
+/* Known under another index, where nothing is lent any more: its lock is ours to give up. */
+static void release_elsewhere(struct broker *b, const char *id)
+{
+    for (uint32_t i = 0; i < PROTO_MAX_DEVICES; i++)
+        if (b->devices[i].used && strcmp(b->devices[i].id, id) == 0 &&
+            !device_is_leased(b, i))
+            release_device(b, &b->devices[i]);
+}
+
 /* A new device: lock it first, machine-wide. */
 static int claim_device(struct broker *b, struct proto_ctl *m)
 {
     struct device *d = &b->devices[m->device.index];
     int fd = -1;
+    release_elsewhere(b, m->device.id);
     if (!(m->device.flags & PROTO_DEVICE_EMULATED)) {
         fd = device_lock_take(m->device.id, &m->device.holder_pid, &m->device.holder_uid);
         if (fd == -SL_CONFLICT)

@@ -236,6 +236,28 @@ static void agent_killed(void **state)
         live_until(&l, "/v1/devices", "devices.0.state", "failed"));
     ROW("the new one comes after",
         live_until(&l, "/v1/devices", "devices.2.id", "emu-l4-0"));
+    live_release(&l, "L3");
+    ROW("a device that is gone goes with its last lease",
+        live_until(&l, "/v1/devices", "devices.1.id", "emu-l4-0"));
+    live_release(&l, "a");
+    ROW("each of them", live_until(&l, "/v1/devices", "devices.0.id", "emu-l4-0"));
+    ROW("and the index stays", live_until(&l, "/v1/devices", "devices.0.index", "2"));
+}
+
+static void devices_of_earlier_starts(void **state)
+{
+    start(((const char *const[]){ "--emulate", "t4:3", NULL }));
+    live_call(&l, "DELETE", "/v1/node", NULL, NULL);
+    live_stop(&l, 0);
+    start(((const char *const[]){ "--emulate", "l4", NULL }));
+    ask("{\"name\":\"a\",\"mem\":{\"request\":1048576}}", NULL);
+    live_stop(&l, SIGKILL);
+    start(((const char *const[]){ "--emulate", "l4,t4", NULL }));
+    ROW("what is leased keeps its place",
+        live_until(&l, "/v1/devices", "devices.0.id", "emu-l4-0"));
+    ROW("what is found is there once",
+        live_until(&l, "/v1/devices", "devices.1.id", "emu-t4-0"));
+    ROW("what is neither is not kept", live_until(&l, "/v1/devices", "devices.2.id", ""));
 }
 
 static void broker_killed(void **state)
@@ -726,6 +748,7 @@ static const struct CMUnitTest tests[] = {
     LIVE(broker_has_no_room),
     LIVE(time_is_over),
     LIVE(agent_killed),
+    LIVE(devices_of_earlier_starts),
     LIVE(broker_killed),
     LIVE(full_disk),
     LIVE(two_agents),

@@ -398,6 +398,8 @@ static void test_second_broker_on_one_device(void **state)
         claim(l, &m); /* its loop ran: whoever asks faster than it answers learns no name */
     }
     assert_int_equal(claim(l, &m), 0); /* said again: still ours */
+    m.device.index = 2;
+    assert_int_equal(live_control(l, &m), 0); /* under another index too */
     live_kill(l, SIGKILL);
     assert_int_equal(claim(p, &m), 0); /* the kernel gave it back */
     assert_int_equal(m.device.flags & PROTO_DEVICE_HELD, 0);

@@ -35,6 +35,7 @@ struct device {
     char backend[16];        /* "opencl", "emulated" */
     bool emulated;
     enum device_state state;
+    bool gone;     /* no longer found; with FAILED, not in JSON */
     char why[128]; /* for HELD and FAILED */
     char vendor[64], model[128], arch[32];
     char platform[64], driver[64]; /* as the API names them: what a front matches */

@@ -9,7 +9,7 @@ static const struct sim_option openb_options[] = {
     { "pods", "FILE", "the pod list: name,cpu_milli,memory_mib,num_gpu,gpu_milli,…", .required = true },
     { "order", "FILE", "the arrivals: a line per seed, `seed i0 i1 …`, indices into the pods"
       " sorted by name", .required = true },
-    { "policy", "LIST", "names between commas: random, dotprod, clustering, packing, bestfit, fgd"
+    { "policy", "LIST", "names between commas: random, dotprod, clustering, packing, bestfit, fgd, sluice"
       " (default: all)" },
     { "ties", "N", "orders of the nodes, drawn by seed, that decide between equal scores"
       " (default: 5)", .min = 1, .max = 1000 },

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "ours.h"
 #include "scores.h"
 
 #define NO_ROOM (-1)
@@ -166,6 +167,7 @@ const struct fill_policy fill_policies[] = {
     { "packing",    create_packing,    scan_place, scan_destroy },
     { "bestfit",    create_bestfit,    scan_place, scan_destroy },
     { "fgd",        create_fgd,        scan_place, scan_destroy },
+    { "sluice",     ours_create,       ours_place, ours_destroy },
 };
 /* clang-format on */
 const unsigned fill_policy_count = sizeof fill_policies / sizeof fill_policies[0];

@@ -128,7 +128,7 @@ void jobsim_start(struct jobsim *sim, uint32_t job, const uint32_t *device)
         violation(sim, job, "started though it does not wait");
         return;
     }
-    if (!pool_take(&sim->pool, job, device, count)) {
+    if (!cluster_take(&sim->cluster, job, device, count)) {
         violation(sim, job, "put on a device that is held");
         return;
     }
@@ -146,11 +146,12 @@ void jobsim_start(struct jobsim *sim, uint32_t job, const uint32_t *device)
 
 bool jobsim_try_start(struct jobsim *sim, uint32_t job)
 {
-    static pool_search *const search[] = {
-        [JOBSIM_HELIOS] = pool_find_best,
-        [JOBSIM_MURI] = pool_find_first,
+    static cluster_search *const search[] = {
+        [JOBSIM_HELIOS] = cluster_find_best,
+        [JOBSIM_MURI] = cluster_find_first,
     };
-    if (!search[sim->options.rules](&sim->pool, sim->jobs[job].trace->devices, sim->device))
+    if (!search[sim->options.rules](&sim->cluster, sim->jobs[job].trace->devices,
+                                    sim->device))
         return false;
     jobsim_start(sim, job, sim->device);
     return true;
@@ -160,7 +161,7 @@ static void give_devices(struct jobsim *sim, const struct sim_job *j)
 {
     uint32_t device = j->first_device;
     for (uint32_t i = 0; i < j->trace->devices; i++) {
-        pool_give(&sim->pool, device);
+        cluster_give(&sim->cluster, device);
         device = sim->next_device[device];
     }
 }
@@ -250,7 +251,7 @@ static uint64_t next_moment(const struct jobsim *sim)
 
 static void advance(struct jobsim *sim, uint64_t to_us)
 {
-    uint64_t held = sim->pool.device_count - sim->pool.free;
+    uint64_t held = sim->cluster.device_count - sim->cluster.free;
     sim->lent += (unsigned __int128)held * (to_us - sim->now_us);
     sim->now_us = to_us;
 }
@@ -279,7 +280,7 @@ static void check_sums(struct jobsim *sim)
         violation_of_all(sim, "the pool lent other device-time than the jobs held");
     if (sim->live)
         violation_of_all(sim, "jobs wait, and nothing will happen any more");
-    else if (sim->pool.free != sim->pool.device_count)
+    else if (sim->cluster.free != sim->cluster.device_count)
         violation_of_all(sim, "devices are held though all jobs ended");
 }
 
@@ -314,8 +315,8 @@ static void begin_job(struct jobsim *sim, struct sim_job *j)
         j->outcome->start_us = j->submit_us;
         j->outcome->end_us = j->submit_us + j->work_us;
         j->outcome->ran_us = j->work_us;
-    } else if (t->devices > sim->pool.device_count ||
-               !pool_find_best(&sim->pool, t->devices, sim->device)) {
+    } else if (t->devices > sim->cluster.device_count ||
+               !cluster_find_best(&sim->cluster, t->devices, sim->device)) {
         j->outcome->fate = JOBSIM_REJECTED;
     }
 }
@@ -337,7 +338,7 @@ static void draw_order(struct jobsim *sim)
 
 static bool make_room(struct jobsim *sim, struct jobsim_result *r)
 {
-    uint32_t n = sim->job_count, d = sim->pool.device_count;
+    uint32_t n = sim->job_count, d = sim->cluster.device_count;
     r->outcomes = calloc(n, sizeof *r->outcomes);
     sim->jobs = calloc(n, sizeof *sim->jobs);
     sim->ends = malloc(n * sizeof *sim->ends);
@@ -372,7 +373,7 @@ static int begin(struct jobsim *sim, struct jobsim_result *r)
 static void conclude(const struct jobsim *sim, struct jobsim_result *r)
 {
     uint64_t first = sim->jobs[0].submit_us;
-    double all = (double)sim->pool.device_count * (double)(sim->now_us - first);
+    double all = (double)sim->cluster.device_count * (double)(sim->now_us - first);
     r->count = sim->job_count;
     r->decisions = sim->decisions;
     r->held_pct = all > 0 ? 100.0 * (double)sim->lent / all : 0;
@@ -388,7 +389,7 @@ static void sim_finish(struct jobsim *sim)
     free(sim->next_device);
     free(sim->device);
     free(sim->scratch);
-    pool_finish(&sim->pool);
+    cluster_finish(&sim->cluster);
 }
 
 int jobsim_run_policy(const struct job_policy *policy, const char *name,
@@ -406,7 +407,7 @@ int jobsim_run_policy(const struct job_policy *policy, const char *name,
         .err = err,
     };
     sim.options.start_overhead &= options->rules == JOBSIM_MURI;
-    int rc = pool_open(nodes, &sim.pool, err);
+    int rc = cluster_open(nodes, &sim.cluster, err);
     if (rc < 0)
         return rc;
     rc = begin(&sim, &r);

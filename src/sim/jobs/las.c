@@ -118,7 +118,7 @@ static void demote(struct jobsim *sim, struct las *l)
 static uint32_t share_out(struct jobsim *sim, const struct las *l,
                           void (*stop)(struct jobsim *sim, uint32_t job))
 {
-    uint32_t quota = sim->pool.device_count, *start = sim->scratch, count = 0;
+    uint32_t quota = sim->cluster.device_count, *start = sim->scratch, count = 0;
     for (unsigned q = 0; q < MAX_QUEUES; q++)
         for (uint32_t job = l->head[q]; job != JOBSIM_NONE; job = l->of[job].next) {
             const struct sim_job *j = &sim->jobs[job];
@@ -175,8 +175,8 @@ static uint64_t muri_decide(struct jobsim *sim, void *state)
     demote(sim, l);
     uint32_t count = share_out(sim, l, jobsim_stop);
     for (uint32_t i = 0; i < count; i++)
-        if (pool_find_any(&sim->pool, sim->jobs[sim->scratch[i]].trace->devices,
-                          sim->device))
+        if (cluster_find_any(&sim->cluster, sim->jobs[sim->scratch[i]].trace->devices,
+                             sim->device))
             jobsim_start(sim, sim->scratch[i], sim->device);
     waiting_behind(sim, l);
     return next_passing_us(sim, l);

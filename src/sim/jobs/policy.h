@@ -41,7 +41,7 @@ struct sim_job {
 struct jobsim {
     const struct trace *trace;
     struct jobsim_options options;
-    struct pool pool;
+    struct cluster cluster;
     uint64_t now_us;
     struct sim_job *jobs; /* in the order in which they come */
     uint32_t job_count;

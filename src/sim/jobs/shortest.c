@@ -109,7 +109,7 @@ static uint64_t muri_decide(struct jobsim *sim, void *state)
     sort(s, by_key);
     while (sim->running)
         jobsim_stop(sim, sim->ends[0]);
-    for (uint32_t i = 0; i < s->count && sim->pool.free; i++)
+    for (uint32_t i = 0; i < s->count && sim->cluster.free; i++)
         jobsim_try_start(sim, s->live[i].job);
     return JOBSIM_NEVER;
 }
@@ -125,7 +125,7 @@ static void set_state(struct shortest *s, struct live *l, bool runs)
 /* Stops who gets no device; marks who gets some and waits, by key 1 (others 0). */
 static void share_out(struct jobsim *sim, struct shortest *s)
 {
-    uint32_t quota = sim->pool.device_count;
+    uint32_t quota = sim->cluster.device_count;
     for (uint32_t i = 0; i < s->count; i++) {
         struct live *l = &s->live[i];
         uint32_t devices = sim->jobs[l->job].trace->devices;

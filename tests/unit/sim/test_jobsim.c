@@ -477,10 +477,10 @@ static void pools(void **state)
         { "no such column", SAMPLES "/jobs.csv", "no column 'gpu'; the header is" },
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        AUTO_POOL struct pool p = { 0 };
+        AUTO_POOL struct cluster p = { 0 };
         struct sl_err err = { 0 };
         char have[300];
-        if (pool_open(rows[i].nodes, &p, &err) < 0)
+        if (cluster_open(rows[i].nodes, &p, &err) < 0)
             snprintf(have, sizeof have, "%s", err.msg);
         else
             snprintf(have, sizeof have, "%u %u %u", p.node_count, p.device_count,

@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #include "core/err.h"
-#include "sim/pool.h"
+#include "sim/cluster.h"
 #include "sim/trace.h"
 
 enum jobsim_rules { JOBSIM_HELIOS, JOBSIM_MURI, JOBSIM_RULES };

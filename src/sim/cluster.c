@@ -1,5 +1,5 @@
-/* The pool: its shape from "8x8" or a node list, and searches for free devices. */
-#include "sim/pool.h"
+/* The cluster: its shape from "8x8" or a node list, and searches for free devices. */
+#include "sim/cluster.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -11,12 +11,14 @@
 
 /* ---- its shape ---- */
 
-static int add_node(struct pool *p, uint32_t devices, const char *nodes, struct sl_err *err)
+static int add_node(struct cluster *p, uint32_t devices, const char *nodes,
+                    struct sl_err *err)
 {
-    if (devices > POOL_MAX_DEVICES - p->device_count)
+    if (devices > CLUSTER_MAX_DEVICES - p->device_count)
         return sl_fail(err, SL_INVALID, "%.80s: more than %u devices", nodes,
-                       POOL_MAX_DEVICES);
-    p->nodes[p->node_count++] = (struct pool_node){ p->device_count, devices, devices, 0 };
+                       CLUSTER_MAX_DEVICES);
+    p->nodes[p->node_count++] =
+        (struct cluster_node){ p->device_count, devices, devices, 0 };
     p->device_count += devices;
     if (devices > p->largest_node)
         p->largest_node = devices;
@@ -24,7 +26,7 @@ static int add_node(struct pool *p, uint32_t devices, const char *nodes, struct 
 }
 
 /* The devices, once the nodes are there. */
-static int add_devices(struct pool *p, const char *nodes, struct sl_err *err)
+static int add_devices(struct cluster *p, const char *nodes, struct sl_err *err)
 {
     if (!p->device_count)
         return sl_fail(err, SL_INVALID, "%.80s: no node has a device", nodes);
@@ -41,7 +43,7 @@ static int add_devices(struct pool *p, const char *nodes, struct sl_err *err)
     return 0;
 }
 
-static int uniform_nodes(struct pool *p, uint32_t count, uint32_t devices,
+static int uniform_nodes(struct cluster *p, uint32_t count, uint32_t devices,
                          const char *nodes, struct sl_err *err)
 {
     p->nodes = calloc(count, sizeof *p->nodes);
@@ -51,7 +53,7 @@ static int uniform_nodes(struct pool *p, uint32_t count, uint32_t devices,
     return rc;
 }
 
-static int listed_nodes(struct pool *p, const char *path, struct sl_err *err)
+static int listed_nodes(struct cluster *p, const char *path, struct sl_err *err)
 {
     static const struct csv_column columns[] = { { "gpu" } };
     AUTO_TEXT struct text text = { 0 };
@@ -62,7 +64,7 @@ static int listed_nodes(struct pool *p, const char *path, struct sl_err *err)
     csv_begin(&csv, &text, columns, ARRAY_LEN(columns), err);
     p->nodes = csv_array(&csv, sizeof *p->nodes);
     while (csv_next(&csv)) {
-        uint32_t devices = (uint32_t)csv_u64(&csv, 0, 0, POOL_MAX_DEVICES);
+        uint32_t devices = (uint32_t)csv_u64(&csv, 0, 0, CLUSTER_MAX_DEVICES);
         if (devices && (rc = add_node(p, devices, path, err)) < 0)
             return rc;
     }
@@ -79,12 +81,12 @@ static bool is_shape(const char *text, uint32_t *count, uint32_t *devices)
         return false;
     *count = nodes;
     *devices = each;
-    return nodes >= 1 && each >= 1 && nodes <= POOL_MAX_DEVICES;
+    return nodes >= 1 && each >= 1 && nodes <= CLUSTER_MAX_DEVICES;
 }
 
-int pool_open(const char *nodes, struct pool *out, struct sl_err *err)
+int cluster_open(const char *nodes, struct cluster *out, struct sl_err *err)
 {
-    struct pool p = { 0 };
+    struct cluster p = { 0 };
     uint32_t count, devices;
     int rc = is_shape(nodes, &count, &devices)
                  ? uniform_nodes(&p, count, devices, nodes, err)
@@ -96,25 +98,25 @@ int pool_open(const char *nodes, struct pool *out, struct sl_err *err)
     if (rc == 0)
         rc = add_devices(&p, nodes, err);
     if (rc < 0)
-        pool_finish(&p);
+        cluster_finish(&p);
     else
         *out = p;
     return rc;
 }
 
-void pool_finish(struct pool *p)
+void cluster_finish(struct cluster *p)
 {
     free(p->nodes);
     free(p->holder);
     free(p->node_of);
-    *p = (struct pool){ 0 };
+    *p = (struct cluster){ 0 };
 }
 
 /* ---- searches ---- */
 
 /* The first `count` free devices of a node that has them; where to go on. */
-static uint32_t *free_of(const struct pool *p, const struct pool_node *n, uint32_t count,
-                         uint32_t *device)
+static uint32_t *free_of(const struct cluster *p, const struct cluster_node *n,
+                         uint32_t count, uint32_t *device)
 {
     for (uint32_t d = n->first; count; d++)
         if (p->holder[d] == POOL_FREE) {
@@ -124,11 +126,11 @@ static uint32_t *free_of(const struct pool *p, const struct pool_node *n, uint32
     return device;
 }
 
-static const struct pool_node *fullest(const struct pool *p, uint32_t count)
+static const struct cluster_node *fullest(const struct cluster *p, uint32_t count)
 {
-    const struct pool_node *best = NULL;
+    const struct cluster_node *best = NULL;
     for (uint32_t i = 0; i < p->node_count; i++) {
-        const struct pool_node *n = &p->nodes[i];
+        const struct cluster_node *n = &p->nodes[i];
         if (n->free >= count && (!best || n->free < best->free))
             best = n;
         if (best && best->free == count)
@@ -137,7 +139,7 @@ static const struct pool_node *fullest(const struct pool *p, uint32_t count)
     return best;
 }
 
-static const struct pool_node *first(const struct pool *p, uint32_t count)
+static const struct cluster_node *first(const struct cluster *p, uint32_t count)
 {
     for (uint32_t i = 0; i < p->node_count; i++)
         if (p->nodes[i].free >= count && p->nodes[i].chosen != p->choice)
@@ -145,11 +147,11 @@ static const struct pool_node *first(const struct pool *p, uint32_t count)
     return NULL;
 }
 
-static const struct pool_node *emptiest(const struct pool *p, uint32_t count)
+static const struct cluster_node *emptiest(const struct cluster *p, uint32_t count)
 {
-    const struct pool_node *best = NULL;
+    const struct cluster_node *best = NULL;
     for (uint32_t i = 0; i < p->node_count; i++) {
-        const struct pool_node *n = &p->nodes[i];
+        const struct cluster_node *n = &p->nodes[i];
         if (n->free >= count && n->chosen != p->choice && (!best || n->free > best->free))
             best = n;
     }
@@ -157,11 +159,11 @@ static const struct pool_node *emptiest(const struct pool *p, uint32_t count)
 }
 
 /* Whole nodes for a count that no node has; what is left to find is in *count. */
-static uint32_t *whole_nodes(struct pool *p, uint32_t *count, uint32_t *device)
+static uint32_t *whole_nodes(struct cluster *p, uint32_t *count, uint32_t *device)
 {
     p->choice++;
     for (uint32_t i = 0; i < p->node_count; i++) {
-        struct pool_node *n = &p->nodes[i];
+        struct cluster_node *n = &p->nodes[i];
         if (n->free != n->devices || n->devices > *count)
             continue;
         n->chosen = p->choice;
@@ -171,9 +173,9 @@ static uint32_t *whole_nodes(struct pool *p, uint32_t *count, uint32_t *device)
     return device;
 }
 
-typedef const struct pool_node *choose_node(const struct pool *p, uint32_t count);
+typedef const struct cluster_node *choose_node(const struct cluster *p, uint32_t count);
 
-static bool find(struct pool *p, uint32_t count, uint32_t *device, choose_node *one,
+static bool find(struct cluster *p, uint32_t count, uint32_t *device, choose_node *one,
                  choose_node *rest)
 {
     if (p->free < count)
@@ -187,28 +189,28 @@ static bool find(struct pool *p, uint32_t count, uint32_t *device, choose_node *
     } else {
         p->choice++;
     }
-    const struct pool_node *n = choose(p, count);
+    const struct cluster_node *n = choose(p, count);
     if (n)
         free_of(p, n, count, device);
     return n;
 }
 
-bool pool_find_best(struct pool *p, uint32_t count, uint32_t *device)
+bool cluster_find_best(struct cluster *p, uint32_t count, uint32_t *device)
 {
     return find(p, count, device, fullest, emptiest);
 }
 
-bool pool_find_first(struct pool *p, uint32_t count, uint32_t *device)
+bool cluster_find_first(struct cluster *p, uint32_t count, uint32_t *device)
 {
     return find(p, count, device, first, first);
 }
 
-bool pool_find_any(struct pool *p, uint32_t count, uint32_t *device)
+bool cluster_find_any(struct cluster *p, uint32_t count, uint32_t *device)
 {
     if (p->free < count)
         return false;
     for (uint32_t i = 0; count; i++) {
-        const struct pool_node *n = &p->nodes[i];
+        const struct cluster_node *n = &p->nodes[i];
         uint32_t some = n->free < count ? n->free : count;
         device = free_of(p, n, some, device);
         count -= some;
@@ -218,12 +220,12 @@ bool pool_find_any(struct pool *p, uint32_t count, uint32_t *device)
 
 /* ---- holding ---- */
 
-bool pool_take(struct pool *p, uint32_t job, const uint32_t *device, uint32_t count)
+bool cluster_take(struct cluster *p, uint32_t job, const uint32_t *device, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (device[i] >= p->device_count || p->holder[device[i]] != POOL_FREE) {
             while (i--)
-                pool_give(p, device[i]);
+                cluster_give(p, device[i]);
             return false;
         }
         p->holder[device[i]] = job;
@@ -233,7 +235,7 @@ bool pool_take(struct pool *p, uint32_t job, const uint32_t *device, uint32_t co
     return true;
 }
 
-void pool_give(struct pool *p, uint32_t device)
+void cluster_give(struct cluster *p, uint32_t device)
 {
     p->holder[device] = POOL_FREE;
     p->nodes[p->node_of[device]].free++;

@@ -210,6 +210,8 @@ int agent_start(struct agent *a, struct sl_err *err)
         return rc;
     cgroup_host_find(&a->cgroups, a->dir.path);
     skip_numbers_in_use(a);
+    a->ended_files_grew = true;
+    keep_tidy(a); /* before anything that needs room */
     front_copy(a);
     rc = inventory_build(a, err);
     a->o.probe.probe_program = NULL;

@@ -120,6 +120,7 @@ struct agent {
     uint32_t client_count, client_room;
 
     uint64_t idle_since_ns, next_sample_ns, usage_kept_ns;
+    bool ended_files_grew;    /* a lease ended since they were counted */
     bool ending;              /* leave the loop */
     bool end_broker;          /* and take the broker along */
     struct api_request *down; /* `sluice down`, answered at the end */
@@ -158,6 +159,7 @@ int agent_open_journal(struct agent *a, struct sl_err *err);
 int agent_save_device(struct agent *a, const struct device *d, struct sl_err *err);
 /* Compact the journal, cut the logs, forget what ended long ago. */
 void agent_tidy(struct agent *a);
+int agent_compact(struct agent *a, struct sl_err *err);
 /* Its uid or root. */
 bool agent_may_change(const struct agent_lease *al, const struct api_caller *c);
 json_t *agent_lease_json(const struct agent *a, const struct agent_lease *al);
@@ -216,6 +218,12 @@ bool drain_try_finish(struct agent *a, struct agent_lease *al);
 uint32_t drain_pids(const struct agent *a, const struct agent_lease *al, pid_t *pids,
                     uint32_t room);
 void drain_release_op(void *ctx, struct api_request *r, const char *id);
+
+/* ---- keep.c: what is kept of ended leases ---- */
+
+/* Records, at most AGENT_KEEP_RELEASED, and files, as job/room.h allows; the oldest go. */
+void keep_tidy(struct agent *a);
+void keep_clear_op(void *ctx, struct api_request *r);
 
 /* ---- resize.c, anchor.c, job.c, ops.c ---- */
 

@@ -63,6 +63,7 @@ static void finish(struct agent *a, struct agent_lease *al)
     telemetry_last(a, al);
     al->l.state = LEASE_RELEASED;
     al->l.released_ms = agent_wall_ms();
+    a->ended_files_grew = true;
     agent_save(a, al,
                NULL); /* a full disk does not keep it alive: agent_tidy() tries again */
     restate_drop(a, al);

@@ -190,16 +190,20 @@ void job_list_op(void *ctx, struct api_request *r, bool all)
 }
 
 /* Why there is none. */
-static void fail_no_log(const struct lease *l, struct sl_err *err)
+static void fail_no_log(const struct agent *a, const struct lease *l, struct sl_err *err)
 {
-    char id[24];
+    char id[24], name[64], path[160];
     lease_format_id(l->number, id);
+    snprintf(name, sizeof name, "jobs/%s", id);
+    agent_path(a, name, path, sizeof path);
     if (l->state == LEASE_PENDING)
         sl_fail(err, SL_CONFLICT, "job %s has not started: it waits for room", id);
     else if (l->state == LEASE_ACTIVE && !l->shim_pid)
         sl_fail(err, SL_CONFLICT, "job %s is only being started", id);
     else if (!l->shim_pid)
         sl_fail(err, SL_CONFLICT, "job %s never ran: %.150s", id, l->why);
+    else if (l->state == LEASE_RELEASED && access(path, F_OK) != 0)
+        sl_fail(err, SL_CONFLICT, "the log of job %s was removed to make room", id);
     else
         sl_fail(err, SL_CONFLICT, "job %s has no log: its output went to its caller", id);
 }
@@ -226,7 +230,7 @@ void job_log_op(void *ctx, struct api_request *r, const char *id)
     AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct stat st;
     if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1) {
-        fail_no_log(&al->l, &err);
+        fail_no_log(a, &al->l, &err);
         api_fail(r, &err);
         return;
     }

@@ -165,6 +165,7 @@ const struct api_ops agent_ops = {
     .anchor_lease = anchor_op,
     .exit_lease = anchor_exit_op,
     .list_jobs = job_list_op,
+    .clear_jobs = keep_clear_op,
     .submit_job = job_submit_op,
     .job_log = job_log_op,
 };

@@ -256,28 +256,6 @@ int agent_open_journal(struct agent *a, struct sl_err *err)
     return 0;
 }
 
-static void forget_old(struct agent *a)
-{
-    uint32_t released = a->lease_count - agent_live_count(a), kept = 0;
-    for (uint32_t i = 0; i < a->lease_count; i++) {
-        struct agent_lease *al = a->lease[i];
-        if (!agent_lease_is_live(al) && !al->unsaved && released > AGENT_KEEP_RELEASED) {
-            char id[24], name[64], path[128];
-            released--;
-            snprintf(name, sizeof name, "jobs/%s", lease_format_id(al->l.number, id));
-            agent_path(a, name, path, sizeof path);
-            file_remove_tree(path, NULL);
-            agent_unwatch(a, &al->shim);
-            agent_unwatch(a, &al->caller);
-            json_decref(al->job);
-            free(al);
-        } else {
-            a->lease[kept++] = al;
-        }
-    }
-    a->lease_count = kept;
-}
-
 /* Both are written by appending, so what is cut off here is not written again. */
 static void bound_log(const struct agent *a, const char *name)
 {
@@ -308,6 +286,13 @@ static json_t *all_records(const struct agent *a)
     return NULL;
 }
 
+int agent_compact(struct agent *a, struct sl_err *err)
+{
+    AUTO_JSON json_t *all = all_records(a);
+    return all ? journal_compact(a->journal, all, err)
+               : sl_fail(err, SL_INTERNAL, "journal: compaction: out of memory");
+}
+
 void agent_tidy(struct agent *a)
 {
     bound_log(a, "agent.log");
@@ -315,13 +300,10 @@ void agent_tidy(struct agent *a)
     for (uint32_t i = 0; i < a->lease_count; i++)
         if (a->lease[i]->unsaved)
             agent_save(a, a->lease[i], NULL);
-    forget_old(a);
+    keep_tidy(a);
     if (!journal_wants_compaction(a->journal, a->lease_count + a->device_count))
         return;
-    AUTO_JSON json_t *all = all_records(a);
     struct sl_err err = { 0 };
-    if (!all)
-        log_error("journal-compact", "error=\"out of memory\"");
-    else if (journal_compact(a->journal, all, &err) < 0)
+    if (agent_compact(a, &err) < 0)
         log_error("journal-compact", "error=\"%s\"", err.msg);
 }

@@ -50,6 +50,10 @@ static void get_jobs(const struct route_args *a)
 {
     CALL(a, list_jobs, a->flag);
 }
+static void delete_jobs(const struct route_args *a)
+{
+    CALL(a, clear_jobs);
+}
 static void get_log(const struct route_args *a)
 {
     CALL(a, job_log, a->id);
@@ -211,6 +215,8 @@ const struct route routes[] = {
     { "POST", "/v1/leases/{id}/exit", post_exit, NULL, true, "exitLease",
       "The lease's program ended" },
     { "GET", "/v1/jobs", get_jobs, "all", false, "listJobs", "Leases that have a command" },
+    { "DELETE", "/v1/jobs", delete_jobs, NULL, false, "clearJobs",
+      "Forget the caller's ended jobs, with their logs; root: everybody's" },
     { "POST", "/v1/jobs", post_job, NULL, true, "submitJob",
       "Start a command in the background" },
     { "GET", "/v1/jobs/{id}", get_lease, NULL, false, "getJob",

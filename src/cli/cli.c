@@ -100,6 +100,8 @@ static const char *advice(const struct cli_command *c, const struct sl_err *err)
     case SL_PROTOCOL:
         return "do the versions differ? sluice down, then sluice up";
     case SL_IO:
+        if (err->sys == 0 && strstr(err->msg, "No space left")) /* the agent's */
+            return "make room there; sluice jobs --clear removes ended jobs and their logs";
         return err->sys == 0 || err->sys == ENOSPC || err->sys == EDQUOT ||
                        err->sys == EPIPE
                    ? "is a disk full, or a pipe closed?"

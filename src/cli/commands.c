@@ -139,6 +139,8 @@ static const struct cli_example resize_examples[] = {
 
 static const struct cli_option jobs_options[] = {
     { "all", 'a', NULL, CLI_FLAG, "ended ones too" },
+    { "clear", 0, NULL, CLI_FLAG,
+      "remove the ended ones with their logs: your own, as root everybody's" },
     { NULL },
 };
 
@@ -274,9 +276,13 @@ const struct cli_command cli_commands[] = {
       .run = cmd_release },
     { .name = "jobs",
       .summary = "list jobs, and how they ended",
-      .synopsis = "[-a]",
+      .synopsis = "[-a | --clear]",
       .about = "Those that wait or run; with -a also those that have ended, and how: exited 0,"
-               " killed by SIGKILL, out of time, released by its user.",
+               " killed by SIGKILL, out of time, released by its user.\n\n"
+               "The last 256 ended ones are kept. Their logs may take a quarter of the run"
+               " directory's file system, at most 1 GiB, one user's half of that; the oldest go"
+               " first, and before that when the file system is nearly full. Then no running"
+               " job's log grows either, and it says so.",
       .options = jobs_options,
       .run = cmd_jobs },
     { .name = "logs",

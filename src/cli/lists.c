@@ -8,7 +8,8 @@
 #include "fetch.h"
 #include "views.h"
 
-#define FOLLOW_MS 500 /* between two looks at a log */
+#define FOLLOW_MS 500   /* between two looks at a log */
+#define CLEAR_MS  60000 /* removes files */
 
 int cmd_devices(struct cli *cli, const struct cli_args *args)
 {
@@ -61,8 +62,25 @@ int cmd_ps(struct cli *cli, const struct cli_args *args)
     return list_leases(cli, args, "leases", view_leases);
 }
 
+static int clear_jobs(struct cli *cli)
+{
+    AUTO_JSON json_t *answer = NULL;
+    struct sl_err err = { 0 };
+    if (cli_connect(cli, true, &err) < 0 ||
+        client_call(cli->client, "DELETE", "/v1/jobs", NULL, CLEAR_MS, &answer, NULL,
+                    &err) < 0)
+        return cli_fail(cli, &err);
+    if (cli->format == CLI_JSON)
+        return cli_print_json(cli, TAKE_PTR(answer));
+    int removed = (int)json_integer_value(json_object_get(answer, "removed"));
+    fprintf(cli->out, "%d ended job%s removed\n", removed, removed == 1 ? "" : "s");
+    return 0;
+}
+
 int cmd_jobs(struct cli *cli, const struct cli_args *args)
 {
+    if (cli_has(args, "clear"))
+        return clear_jobs(cli);
     return list_leases(cli, args, "jobs", view_jobs);
 }
 

@@ -101,6 +101,7 @@ static const struct api_ops ops = {
     .anchor_lease = op_anchor,
     .exit_lease = op_exit,
     .list_jobs = op_flag,
+    .clear_jobs = op,
     .submit_job = op_submit,
     .job_log = op_id,
 };

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "room.h"
+
 int joblog_open(struct joblog *log, const char *path, uint64_t max_bytes, uid_t owner)
 {
     int fds[2];
@@ -28,12 +30,28 @@ int joblog_open(struct joblog *log, const char *path, uint64_t max_bytes, uid_t 
     return fds[1];
 }
 
+/* How much may still be kept; 0 says why not. */
+static uint64_t room_left(struct joblog *log)
+{
+    struct room disk;
+    if (log->file_fd < 0)
+        return 0;
+    if (log->size >= log->max_bytes) {
+        log->why = 0;
+        return 0;
+    }
+    if (room_look(log->file_fd, &disk) && room_is_short(&disk)) {
+        log->why = ENOSPC;
+        return 0;
+    }
+    return log->max_bytes - log->size;
+}
+
 static size_t append(struct joblog *log, const char *text, size_t len)
 {
-    size_t room = log->max_bytes > log->size ? (size_t)(log->max_bytes - log->size) : 0;
-    size_t want = len < room ? len : room, done = 0;
-    while (log->file_fd >= 0 && done < want) {
-        ssize_t n = write(log->file_fd, text + done, want - done);
+    size_t done = 0;
+    while (done < len) {
+        ssize_t n = write(log->file_fd, text + done, len - done);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0) {
@@ -43,9 +61,14 @@ static size_t append(struct joblog *log, const char *text, size_t len)
         done += (size_t)n;
     }
     log->size += done;
-    if (done == want && want < len)
-        log->why = 0;
     return done;
+}
+
+static const char *reason(const struct joblog *log)
+{
+    return log->why == ENOSPC ? "the run directory is nearly full"
+           : log->why         ? strerror(log->why)
+                              : "the log is full";
 }
 
 /* The notice may pass the bound: it is short and comes once a gap. */
@@ -55,8 +78,7 @@ static void tell_gap(struct joblog *log)
     if (!log->untold_bytes || log->file_fd < 0)
         return;
     int len = snprintf(line, sizeof line, "\n[sluice: %llu bytes of output not kept: %s]\n",
-                       (unsigned long long)log->untold_bytes,
-                       log->why ? strerror(log->why) : "the log is full");
+                       (unsigned long long)log->untold_bytes, reason(log));
     ssize_t n = write(log->file_fd, line, (size_t)len);
     if (n == len)
         log->untold_bytes = 0;
@@ -64,12 +86,27 @@ static void tell_gap(struct joblog *log)
         log->size += (uint64_t)n;
 }
 
+/* Who looks at the log now shall not think that the program is silent. */
+static void tell_stop(struct joblog *log)
+{
+    char line[120];
+    int len = snprintf(line, sizeof line, "\n[sluice: no more is kept: %s]\n", reason(log));
+    ssize_t n = write(log->file_fd, line, (size_t)len);
+    if (n > 0)
+        log->size += (uint64_t)n;
+}
+
 static void keep(struct joblog *log, const char *text, size_t len)
 {
-    bool full = log->size >= log->max_bytes;
-    if (log->untold_bytes && !full)
+    uint64_t room = room_left(log);
+    size_t want = room < len ? (size_t)room : len;
+    if (log->untold_bytes && room)
         tell_gap(log);
-    size_t done = log->untold_bytes && full ? 0 : append(log, text, len);
+    else if (!log->untold_bytes && !room && log->file_fd >= 0)
+        tell_stop(log);
+    size_t done = append(log, text, want);
+    if (done == want && want > 0 && want < len)
+        log->why = 0;
     log->dropped_bytes += len - done;
     log->untold_bytes += len - done;
 }

@@ -77,6 +77,11 @@ static void op_submit(void *ctx, struct api_request *r, const struct lease_reque
            json_array_size(json_object_get(job, "argv")));
     api_answer(r, 201, json_object());
 }
+static void op_clear(void *ctx, struct api_request *r)
+{
+    CALLED("clear");
+    api_answer(r, 200, json_pack("{s:i}", "removed", 2));
+}
 static void op_log(void *ctx, struct api_request *r, const char *id)
 {
     CALLED("log %s", id);
@@ -94,6 +99,7 @@ static const struct api_ops ops = {
     .release_lease = op_release,
     .anchor_lease = op_anchor,
     .exit_lease = op_exit,
+    .clear_jobs = op_clear,
     .submit_job = op_submit,
     .job_log = op_log,
     /* list_jobs is not offered */
@@ -180,6 +186,8 @@ static void routes_lead_to_operations(void **state)
         { "POST", "/v1/leases/L7/exit", "{\"exit_status\":137}", 200, "exit L7 137", "{}" },
         { "POST", "/v1/leases/L7/exit", "{\"exit_status\":256}", 400, "", "from 0 to 255" },
         { "GET", "/v1/jobs", 0, 501, "", "does not offer that" },
+        { "DELETE", "/v1/jobs", 0, 200, "clear", "{\"removed\":2}" },
+        { "DELETE", "/v1/jobs?all=1", 0, 400, "", "takes no parameters" },
         { "POST", "/v1/jobs", "{\"argv\":[\"a\",\"b\"],\"cwd\":\"/\",\"umask\":18}", 201,
           "submit compute=1000 argc=2", "{}" },
         { "POST", "/v1/jobs", "{\"argv\":[],\"lease\":{}}", 400, "", "at least 1" },
@@ -314,7 +322,7 @@ static void the_description_agrees_with_the_routes(void **state)
                     !strcmp(json_string_value(json_object_get(first, "in")), "path"));
         }
     }
-    assert_int_equal(count, 16);
+    assert_int_equal(count, 17);
 }
 
 static const struct CMUnitTest tests[] = {

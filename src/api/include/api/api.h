@@ -18,6 +18,7 @@
  *   POST   /v1/leases/{id}/anchor   {"child_pid":n}; the caller is the shim
  *   POST   /v1/leases/{id}/exit     {"exit_status":n}; the caller is the shim
  *   GET    /v1/jobs[?all=1]         {"jobs":[…]}: leases that have a command
+ *   DELETE /v1/jobs                 {"removed":n}: the caller's ended ones, with their logs
  *   POST   /v1/jobs                 submit: {"lease":request,"argv","env","cwd","umask"}
  *   GET    /v1/jobs/{id}            with exit status
  *   GET    /v1/jobs/{id}/log        text/plain
@@ -72,6 +73,7 @@ struct api_ops {
     void (*anchor_lease)(void *ctx, struct api_request *r, const char *id, pid_t child);
     void (*exit_lease)(void *ctx, struct api_request *r, const char *id, int exit_status);
     void (*list_jobs)(void *ctx, struct api_request *r, bool all);
+    void (*clear_jobs)(void *ctx, struct api_request *r);
     void (*submit_job)(void *ctx, struct api_request *r, const struct lease_request *q,
                        const json_t *job);
     void (*job_log)(void *ctx, struct api_request *r, const char *id);

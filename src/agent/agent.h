@@ -112,6 +112,7 @@ struct agent {
     struct device device[AGENT_MAX_DEVICES]; /* by index, with gaps where one is gone */
     uint32_t device_count;
     uint64_t device_deliverable_ns[AGENT_MAX_DEVICES]; /* at the device's index */
+    struct sampler device_sampler[AGENT_MAX_DEVICES];  /* there too */
 
     struct agent_lease **lease;
     uint32_t lease_count, lease_room;

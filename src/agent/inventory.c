@@ -185,7 +185,8 @@ int inventory_build(struct agent *a, struct sl_err *err)
         rc = merge(a, found, count, err);
     free(found);
     for (uint32_t i = 0; rc == 0 && i < a->device_count; i++) {
-        const struct device *d = &a->device[i];
+        struct device *d = &a->device[i];
+        d->achieved_permille_10s = -1;
         log_info("device",
                  "device=%s index=%u state=%s memory=%" PRIu64 " model=\"%s\" why=\"%s\"",
                  d->id, d->index, device_state_name(d->state), d->memory_bytes, d->model,

@@ -1,5 +1,5 @@
 /*
- * What a slice achieved: device time held against device time deliverable over
+ * What a slice, or all of a device, achieved: device time held against device time deliverable over
  * the last 10 s, from one sample a second.  Pure.
  */
 #ifndef AGENT_SAMPLER_H
@@ -16,7 +16,7 @@ struct sampler {
     uint32_t count, next;
 };
 
-/* Samples of one slice: the broker's clock, time held since the grant, and the device's
+/* Samples of one slice or device: the broker's clock, time held since the grant, and the device's
  * deliverable time.  Counters that went back (another broker) start it over. */
 void sampler_push(struct sampler *s, uint64_t now_ns, uint64_t held_ns,
                   uint64_t deliverable_ns);

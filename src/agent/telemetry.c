@@ -17,7 +17,17 @@ static bool ask(struct agent *a, struct proto_ctl *m, enum proto_ctl_kind kind,
     return broker_link_call(&a->broker, m, NULL) == 0;
 }
 
-static void take_devices(struct agent *a)
+/* Of the device and not the sum of its leases: theirs are over as long as each has lived. */
+static void sample_device(struct agent *a, struct device *d, const struct proto_ctl *m)
+{
+    struct sampler *s = &a->device_sampler[d->index];
+    sampler_push(s, m->device_stat.now_ns, m->device_stat.held_ns,
+                 m->device_stat.deliverable_ns);
+    d->achieved_permille_10s = sampler_achieved_permille(s);
+}
+
+/* The rings take one sample a second; whoever only looks in between adds none. */
+static void take_devices(struct agent *a, bool second)
 {
     struct proto_ctl m;
     for (uint64_t cursor = 0; ask(a, &m, PROTO_CTL_STAT_DEVICE, cursor);
@@ -27,6 +37,8 @@ static void take_devices(struct agent *a)
             d->used_bytes = m.device_stat.used_bytes;
             a->device_deliverable_ns[d->index] = m.device_stat.deliverable_ns;
         }
+        if (d && second)
+            sample_device(a, d, &m);
         if (!m.more)
             return;
     }
@@ -53,7 +65,6 @@ static void sample(struct agent *a, struct agent_lease *al, uint32_t i,
     al->l.slice[i].achieved_permille_10s = sampler_achieved_permille(&al->sampler[i]);
 }
 
-/* The rings take one sample a second; whoever only looks in between adds none. */
 static void take_leases(struct agent *a, bool second)
 {
     struct proto_ctl m;
@@ -159,7 +170,7 @@ void telemetry_sample(struct agent *a, uint64_t now_ns)
 {
     if (a->broker.fd < 0)
         return;
-    take_devices(a);
+    take_devices(a, true);
     take_leases(a, true);
     take_clients(a);
     keep_usage(a, now_ns);
@@ -171,7 +182,7 @@ void telemetry_sample(struct agent *a, uint64_t now_ns)
 void telemetry_refresh(struct agent *a)
 {
     if (a->broker.fd >= 0) {
-        take_devices(a);
+        take_devices(a, false);
         take_leases(a, false);
     }
     sum_lent(a);

@@ -173,7 +173,6 @@ static void draw_time(const struct picture *p, struct buf *out, const struct dev
                       const struct row *rows, struct part *parts, size_t count)
 {
     char note[2][NOTE + 8], lent[16], held[16], id[24], share[32];
-    int64_t sum = -1;
 
     for (size_t i = 0; i < count; i++) {
         const struct lease_slice *s = rows[i].slice;
@@ -185,13 +184,12 @@ static void draw_time(const struct picture *p, struct buf *out, const struct dev
                  row_name(rows[i].lease, id),
                  units_format_share(s->compute_request_permille, s->compute_limit_permille,
                                     share));
-        if (got >= 0)
-            sum = (sum < 0 ? 0 : sum) + got;
     }
     snprintf(note[0], sizeof note[0], "%s %% lent",
              cli_format_permille(d->lent_permille, lent));
-    snprintf(note[1], sizeof note[1], sum < 0 ? "not known yet" : "%s %% used",
-             cli_format_permille(sum, held));
+    snprintf(note[1], sizeof note[1],
+             d->achieved_permille_10s < 0 ? "not known yet" : "%s %% used",
+             cli_format_permille(d->achieved_permille_10s, held));
     add_pair(p, out, (const char *const[]){ "share", "10 s" },
              (const char *const[]){ note[0], note[1] }, parts, count, 1000);
 }

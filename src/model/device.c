@@ -161,6 +161,10 @@ static json_t *compute_to_json(const struct device *d)
     json_put(j, "units", form_nonzero(d->compute_units), &ok);
     json_put(j, "clock_mhz", form_nonzero(d->clock_mhz), &ok);
     json_put(j, "lent_permille", json_u64(d->lent_permille), &ok);
+    json_put(j, "achieved_10s",
+             d->achieved_permille_10s < 0 ? json_null()
+                                          : json_integer(d->achieved_permille_10s),
+             &ok);
     json_put(j, "concurrent", json_boolean(d->concurrent), &ok);
     return form_done(j, ok);
 }
@@ -249,7 +253,8 @@ static int compute_from_json(const json_t *j, struct device *d, struct sl_err *e
         return rc;
     if ((rc = json_get_u32(compute, "units", &d->compute_units, err)) < 0 ||
         (rc = json_get_u32(compute, "clock_mhz", &d->clock_mhz, err)) < 0 ||
-        (rc = json_get_u32(compute, "lent_permille", &d->lent_permille, err)) < 0)
+        (rc = json_get_u32(compute, "lent_permille", &d->lent_permille, err)) < 0 ||
+        (rc = form_get_i32(compute, "achieved_10s", &d->achieved_permille_10s, err)) < 0)
         return rc;
     return json_get_bool(compute, "concurrent", &d->concurrent, err);
 }
@@ -273,6 +278,7 @@ int device_from_json(const json_t *j, struct device *out, struct sl_err *err)
         .max_alloc_bytes = UNKNOWN_U64,
         .lent_bytes = UNKNOWN_U64,
         .used_bytes = UNKNOWN_U64,
+        .achieved_permille_10s = -1,
     };
     int state = DEVICE_OK, rc;
 

@@ -118,6 +118,8 @@ static void grant_resize_release(void **state)
     ROW("the name is free again", ask(HALF ",\"name\":\"b\"}", NULL) == 201);
     ROW("one that is not there",
         live_call(&l, "DELETE", "/v1/leases/L99", NULL, NULL) == 404);
+    ROW("what the device achieved is known, of its own samples",
+        live_until(&l, "/v1/devices", "devices.0.compute.achieved_10s", "0"));
 }
 
 static void waiting(void **state)

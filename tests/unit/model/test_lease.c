@@ -308,6 +308,7 @@ static struct device sample_device(void)
         .lent_bytes = 5,
         .used_bytes = 4,
         .lent_permille = 300,
+        .achieved_permille_10s = 201,
         .lease_count = 2,
         .holder_pid = 7,
         .holder_uid = 1000,

@@ -55,7 +55,8 @@ struct device {
 
     /* observed */
     uint64_t lent_bytes, used_bytes;
-    uint32_t lent_permille; /* sum of requests */
+    uint32_t lent_permille;        /* sum of requests */
+    int32_t achieved_permille_10s; /* device time held over the last 10 s; -1: unknown */
     uint32_t lease_count;
     int32_t holder_pid; /* DEVICE_HELD */
     uint32_t holder_uid;

@@ -132,7 +132,7 @@ int cmd_resize(struct cli *cli, const struct cli_args *args)
     struct lease l;
     struct sl_err err = { 0 };
 
-    if (cli_connect(cli, false, &err) < 0)
+    if (cli_connect(cli, true, &err) < 0)
         return cli_fail(cli, &err);
     if (patch_lease(cli, id, args, &answer, &problem, &err) < 0)
         return cli_fail_with(cli, &err, problem);
@@ -201,7 +201,7 @@ int cmd_release(struct cli *cli, const struct cli_args *args)
     struct sl_err err = { 0 };
     int status = 0;
 
-    if (cli_connect(cli, false, &err) < 0)
+    if (cli_connect(cli, true, &err) < 0)
         return cli_fail(cli, &err);
     for (int i = 0; i < args->operand_count; i++) {
         int one = release_one(cli, args->operand[i], released);

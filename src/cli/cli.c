@@ -96,6 +96,8 @@ static const char *advice(const struct cli_command *c, const struct sl_err *err)
     case SL_TIMEOUT:
         return "try again, or wait longer";
     case SL_UNAVAILABLE:
+        if (strstr(err->msg, "sluice up")) /* what to do is said */
+            return NULL;
         return "sluice doctor tests every part and says what is broken";
     case SL_PROTOCOL:
         return "do the versions differ? sluice down, then sluice up";

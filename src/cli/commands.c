@@ -257,7 +257,8 @@ const struct cli_command cli_commands[] = {
       .synopsis = "[--mem SIZE] [--compute SHARE] [--priority N] [--wait[=TIME]] NAME",
       .about =
           "Growing takes effect at once. Shrinking refuses new requests at once; what is"
-          " still held above the new size is reported until the program has given it back.",
+          " still held above the new size is reported until the program has given it back.\n\n"
+          "With no agent running, one is started to look for the lease.",
       .options = resize_options,
       .examples = resize_examples,
       .exits =
@@ -269,6 +270,7 @@ const struct cli_command cli_commands[] = {
     { .name = "release",
       .summary = "end leases and the programs in them",
       .synopsis = "NAME...",
+      .about = "With no agent running, one is started to look for them.",
       .options = no_options,
       .operands = "leases",
       .min_operands = 1,
@@ -288,6 +290,8 @@ const struct cli_command cli_commands[] = {
     { .name = "logs",
       .summary = "print what a job without a terminal has printed",
       .synopsis = "[-f] JOB",
+      .about = "Also after it has ended. With no agent running, one is started to read what"
+               " is kept.",
       .options = logs_options,
       .operands = "jobs",
       .min_operands = 1,

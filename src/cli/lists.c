@@ -121,7 +121,7 @@ int cmd_logs(struct cli *cli, const struct cli_args *args)
     size_t seen = 0;
     bool begun = true, ended = true;
 
-    if (cli_connect(cli, false, &err) < 0)
+    if (cli_connect(cli, true, &err) < 0)
         return cli_fail(cli, &err);
     buf_add(&path, "/v1/jobs/");
     path_add_segment(&path, id);

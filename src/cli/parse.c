@@ -210,18 +210,43 @@ static int parse_short(struct cli_args *out, int argc, char **argv, int *i,
     return 0;
 }
 
+static bool is_measure(enum cli_kind kind)
+{
+    return kind == CLI_SIZE || kind == CLI_SHARE || kind == CLI_DURATION;
+}
+
+const char *cli_suggest_value(const struct cli_args *args, const char *word, char out[160])
+{
+    const struct cli_option *o;
+    for (int i = 0; (o = cli_option_at(args->command, i)); i++) {
+        const char *value = args->value[i] ? args->value[i] : "";
+        char whole[80];
+        struct sl_err ignored;
+        if (!args->given[i] || !is_measure(o->kind) ||
+            (value[0] && word[0] >= '0' && word[0] <= '9') ||
+            (size_t)snprintf(whole, sizeof whole, "%s%s", value, word) >= sizeof whole ||
+            check_value(o, whole, &ignored) < 0)
+            continue;
+        snprintf(out, 160, " (did you mean --%s=%s?)", o->name, whole);
+        return out;
+    }
+    return "";
+}
+
 static int check_operands(const struct cli_args *args, struct sl_err *err)
 {
+    char hint[160];
     const struct cli_command *c = args->command;
     if (cli_has(args, "help"))
         return 0;
     if (args->operand_count < c->min_operands)
         return sl_fail(err, SL_INVALID, "something is missing; usage: sluice %s %s",
                        c->name, c->synopsis);
-    if (c->max_operands >= 0 && args->operand_count > c->max_operands)
-        return sl_fail(err, SL_INVALID, "'%s' is one too many; usage: sluice %s %s",
-                       args->operand[c->max_operands], c->name, c->synopsis);
-    return 0;
+    if (c->max_operands < 0 || args->operand_count <= c->max_operands)
+        return 0;
+    const char *word = args->operand[c->max_operands];
+    return sl_fail(err, SL_INVALID, "'%s' is one too many%s; usage: sluice %s %s", word,
+                   cli_suggest_value(args, word, hint), c->name, c->synopsis);
 }
 
 int cli_parse(const struct cli_command *command, int argc, char **argv, char **operand,

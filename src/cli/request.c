@@ -137,14 +137,15 @@ json_t *request_command(char *const *argv)
     return json_string(text.text);
 }
 
-int request_refuse_program(struct cli *cli, const char *name)
+int request_refuse_program(struct cli *cli, const struct cli_args *args)
 {
-    char why[400];
-    int status = program_check(name, why, sizeof why);
+    char why[400], hint[160];
+    int status = program_check(args->operand[0], why, sizeof why);
     if (!status)
         return 0;
     text_tame(why, "");
-    fprintf(cli->err, "%s: %s\n", cli->program, why);
+    fprintf(cli->err, "%s: %s%s\n", cli->program, why,
+            status == 127 ? cli_suggest_value(args, args->operand[0], hint) : "");
     return status;
 }
 

@@ -18,7 +18,7 @@ json_t *request_command(char *const *argv);
 
 /* 0, or 126 or 127 with what a shell would say of such a program, said: before anything is
  * asked for it.  What happens to the file later is the shim's to tell. */
-int request_refuse_program(struct cli *cli, const char *name);
+int request_refuse_program(struct cli *cli, const struct cli_args *args);
 
 /* "L7 on pocl-…: memory 512MiB, compute 30%, mode hard, grade memory=front
  * time=front", to stderr unless quiet. */

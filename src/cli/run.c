@@ -125,7 +125,7 @@ int cmd_run(struct cli *cli, const struct cli_args *args)
     run_remember(&in);
     if (request_from_args(args, &q, &err) < 0 || check_output(cli, args, &err) < 0)
         return cli_fail(cli, &err);
-    int refused = request_refuse_program(cli, args->operand[0]);
+    int refused = request_refuse_program(cli, args);
     if (refused)
         return refused;
     if (cli_connect(cli, true, &err) < 0 || request_refuse_nested(cli, &err) < 0)

@@ -62,7 +62,7 @@ int cmd_submit(struct cli *cli, const struct cli_args *args)
 
     if (request_from_args(args, &q, &err) < 0)
         return cli_fail(cli, &err);
-    int refused = request_refuse_program(cli, args->operand[0]);
+    int refused = request_refuse_program(cli, args);
     if (refused)
         return refused;
     if (cli_connect(cli, true, &err) < 0)

@@ -170,6 +170,13 @@ said "nothing was running"
 status 0 ps -o json
 said '"leases": \[\]'
 
+# what is kept can be read without an agent: one is started
+status 0 logs ends
+status 0 down
+status 0 release ends
+said "had ended already: released by its user"
+status 0 down
+
 # what is there after an agent was killed must not look like an empty machine
 "$bin/sluice" -q up --emulate l4:1 >"$out/said"
 kill -9 "$(pgrep -f "sluice-agent.*$SLUICE_RUN_DIR")"

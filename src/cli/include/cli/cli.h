@@ -124,6 +124,10 @@ const struct cli_command *cli_find_command(const char *name);
 int cli_parse(const struct cli_command *command, int argc, char **argv, char **operand,
               struct cli_args *out, struct sl_err *err);
 
+/* " (did you mean --wait=5s?)" of a word behind "--wait", "… --mem=512MiB?)" of one
+ * behind "--mem 512"; else "". */
+const char *cli_suggest_value(const struct cli_args *args, const char *word, char out[160]);
+
 /* Was --name given, and with which value (NULL: none).  The name must be one of
  * the command's own or a global option. */
 bool cli_has(const struct cli_args *args, const char *name);

@@ -16,6 +16,7 @@
 struct victim {
     struct request *r;
     enum sched_rule rule;
+    uint32_t level;      /* of its service */
     uint64_t over_milli; /* how far its tenant is above what it deserves */
     uint64_t lost;       /* work: milli-devices x milliseconds */
 };
@@ -47,12 +48,18 @@ static int add_victim(struct sched *s, uint32_t *count, struct request *v,
         s->victim = list;
         s->victim_room = room;
     }
-    s->victim[(*count)++] =
-        (struct victim){ v, rule, over_milli, held_of(s, v) * (s->now_ms - v->start_ms) };
+    s->victim[(*count)++] = (struct victim){
+        .r = v,
+        .rule = rule,
+        .level = rule == SCHED_BY_RECLAIM ? 0 : service_level(s, v),
+        .over_milli = over_milli,
+        .lost = held_of(s, v) * (s->now_ms - v->start_ms),
+    };
     return 0;
 }
 
-/* Fewest gangs broken, lowest priority, largest over-share, least work lost, youngest. */
+/* Fewest gangs broken, lowest priority, last in the order of service, largest over-share,
+ * least work lost, youngest. */
 static int compare_victims(const void *x, const void *y)
 {
     const struct victim *a = x, *b = y;
@@ -61,6 +68,8 @@ static int compare_victims(const void *x, const void *y)
         return gang_a - gang_b;
     if (a->r->priority != b->r->priority)
         return a->r->priority < b->r->priority ? -1 : 1;
+    if (a->level != b->level)
+        return a->level > b->level ? -1 : 1;
     if (a->over_milli != b->over_milli)
         return a->over_milli > b->over_milli ? -1 : 1;
     if (a->lost != b->lost)
@@ -68,13 +77,18 @@ static int compare_victims(const void *x, const void *y)
     return a->r->age > b->r->age ? -1 : 1;
 }
 
-/* Leases of the same tenant that matter less. */
+/* Leases of the same tenant that matter less, or come later in the order of service. */
 static int gather_lower(struct sched *s, const struct request *r, uint32_t *count)
 {
-    for (struct request *v = s->tenant[r->tenant].leases; v; v = v->next)
-        if (v->state == SCHED_RUNNING && v->priority < r->priority && may_go(s, v) &&
-            add_victim(s, count, v, SCHED_BY_PRIORITY, 0))
+    uint32_t level = service_level(s, r);
+    for (struct request *v = s->tenant[r->tenant].leases; v; v = v->next) {
+        bool lower = v->priority < r->priority;
+        if (!lower && (v->priority > r->priority || service_level(s, v) <= level))
+            continue;
+        if (may_go(s, v) &&
+            add_victim(s, count, v, lower ? SCHED_BY_PRIORITY : SCHED_BY_SERVICE, 0))
             return -SL_INTERNAL;
+    }
     return 0;
 }
 
@@ -169,7 +183,7 @@ static int gather_over(struct sched *s, const struct request *r, uint32_t above,
         if (!over)
             continue;
         for (struct request *v = s->tenant[id].leases; v; v = v->next)
-            if (v->state == SCHED_RUNNING && may_go(s, v) && on_models(s, v, models) &&
+            if (may_go(s, v) && on_models(s, v, models) &&
                 add_victim(s, count, v, SCHED_BY_RECLAIM, over))
                 return -SL_INTERNAL;
     }

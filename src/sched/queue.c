@@ -158,12 +158,62 @@ static void form_unref(struct sched *s, struct form *f)
     free(f);
 }
 
+/* ---- service ---- */
+
+#define SERVICE_LEAST_MS 1000
+
+/* Milli-devices of compute, of its first option. */
+static uint64_t compute_milli(const struct form *f)
+{
+    uint64_t milli = 0;
+    const struct sched_option *o = &f->option[0];
+    for (uint32_t g = 0; g < o->group_count; g++)
+        milli += (uint64_t)o->group[g].count * o->group[g].ask.devices *
+                 o->group[g].ask.permille;
+    return milli;
+}
+
+static uint64_t ran_ms(const struct sched *s, const struct request *r)
+{
+    return r->attained_ms + (r->state == SCHED_RUNNING ? s->now_ms - r->start_ms : 0);
+}
+
+/* What the order goes by, milli-devices x milliseconds. */
+static uint64_t service(const struct sched *s, const struct request *r)
+{
+    uint64_t ran = ran_ms(s, r), ms = ran;
+    if (s->policy.order == SCHED_BY_REMAINING && r->work_ms)
+        ms = r->work_ms > ran ? r->work_ms - ran : 0;
+    if (s->policy.order == SCHED_BY_REMAINING && ms < SERVICE_LEAST_MS)
+        ms = SERVICE_LEAST_MS;
+    unsigned __int128 all = (unsigned __int128)compute_milli(r->form) * ms;
+    return all >> 63 ? UINT64_MAX >> 1 : (uint64_t)all;
+}
+
+/* A power of two of device-seconds. */
+static uint32_t level_of(uint64_t service)
+{
+    uint64_t seconds = service / 1000000;
+    return seconds ? 64 - (uint32_t)__builtin_clzll(seconds) : 0;
+}
+
+uint32_t service_level(const struct sched *s, const struct request *r)
+{
+    return s->policy.order == SCHED_BY_AGE ? 0 : level_of(service(s, r));
+}
+
+uint64_t service_rank(const struct sched *s, const struct request *r)
+{
+    return s->policy.order == SCHED_BY_REMAINING ? service(s, r) : service_level(s, r);
+}
+
 /* ---- the heap of a tenant's ready lines ---- */
 
 static bool line_first(const struct line *a, const struct line *b)
 {
-    return a->priority != b->priority ? a->priority > b->priority
-                                      : a->head->age < b->head->age;
+    if (a->priority != b->priority)
+        return a->priority > b->priority;
+    return a->rank != b->rank ? a->rank < b->rank : a->head->age < b->head->age;
 }
 
 static void ready_put(struct tenant *t, uint32_t at, struct line *l)
@@ -217,9 +267,10 @@ static void ready_remove(struct sched *s, struct line *l)
 
 /* ---- lines ---- */
 
-static uint64_t line_hash(const struct form *f, uint32_t tenant, uint32_t priority)
+static uint64_t line_hash(const struct form *f, uint32_t tenant, uint32_t priority,
+                          uint64_t rank)
 {
-    return mix(mix(f->hash, tenant), priority);
+    return mix(mix(mix(f->hash, tenant), priority), rank);
 }
 
 /* Room in the tenant's heap for each of its lines, so that waking cannot fail. */
@@ -238,12 +289,13 @@ static int ready_reserve(struct tenant *t, uint32_t lines)
 
 static struct line *line_of(struct sched *s, const struct request *r)
 {
+    uint64_t rank = service_rank(s, r);
     struct line **head =
-        &s->line[line_hash(r->form, r->tenant, r->priority) & (LINE_BUCKETS - 1)];
+        &s->line[line_hash(r->form, r->tenant, r->priority, rank) & (LINE_BUCKETS - 1)];
     struct line *l = *head;
-    while (l &&
-           (l->form != r->form || l->tenant != r->tenant || l->priority != r->priority ||
-            l->preemptible != r->preemptible || l->min_run_ms != r->min_run_ms))
+    while (l && (l->rank != rank || l->form != r->form || l->tenant != r->tenant ||
+                 l->priority != r->priority || l->preemptible != r->preemptible ||
+                 l->min_run_ms != r->min_run_ms))
         l = l->next;
     if (l)
         return l;
@@ -259,6 +311,8 @@ static struct line *line_of(struct sched *s, const struct request *r)
                         .priority = r->priority,
                         .preemptible = r->preemptible,
                         .min_run_ms = r->min_run_ms,
+                        .rank = rank,
+                        .level = service_level(s, r),
                         .ready_at = READY_NOT };
     *head = l;
     t->line_count++;
@@ -269,7 +323,7 @@ static struct line *line_of(struct sched *s, const struct request *r)
 static void line_free(struct sched *s, struct line *l)
 {
     struct line **link =
-        &s->line[line_hash(l->form, l->tenant, l->priority) & (LINE_BUCKETS - 1)];
+        &s->line[line_hash(l->form, l->tenant, l->priority, l->rank) & (LINE_BUCKETS - 1)];
     while (*link != l)
         link = &(*link)->next;
     *link = l->next;
@@ -363,11 +417,43 @@ void queue_wake_impossible(struct sched *s)
     }
 }
 
-void queue_wake_all(struct sched *s)
+/* The highest level of what the line's tenant runs and it could evict; above all levels
+ * if that is of lower priority. */
+static uint32_t evictable_level(const struct sched *s, const struct line *l)
 {
+    uint32_t highest = 0;
+    for (const struct request *v = s->tenant[l->tenant].leases; v; v = v->next) {
+        uint32_t level = v->priority < l->priority    ? UINT32_MAX
+                         : v->priority == l->priority ? service_level(s, v)
+                                                      : 0;
+        if (v->preemptible && level > highest)
+            highest = level;
+    }
+    return highest;
+}
+
+static bool is_owed(const struct sched *s, uint32_t tenant)
+{
+    const struct tenant *t = &s->tenant[tenant];
+    for (uint32_t m = 0; m < POOL_MAX_MODELS; m++)
+        if (t->held_milli[m] < t->deserved_milli[m])
+            return true;
+    return false;
+}
+
+void queue_wake_evictors(struct sched *s)
+{
+    const struct line *looked = NULL; /* for whose tenant and priority */
+    uint32_t highest = 0;
     for (struct line *l = s->parked, *next; l; l = next) {
         next = l->parked_next;
-        line_wake(s, l);
+        if (l->verdict != SCHED_NO_ROOM)
+            continue;
+        if (!looked || looked->tenant != l->tenant || looked->priority != l->priority)
+            highest = evictable_level(s, l);
+        looked = l;
+        if (highest > l->level || is_owed(s, l->tenant))
+            line_wake(s, l);
     }
 }
 
@@ -432,6 +518,8 @@ int queue_submit(struct sched *s, const struct sched_request *q, struct sl_err *
                                .priority = q->priority,
                                .preemptible = q->preemptible,
                                .min_run_ms = q->min_run_ms,
+                               .work_ms = q->work_ms,
+                               .attained_ms = q->attained_ms,
                                .form = form_of(s, q) };
         r->line = r->form ? line_of(s, r) : NULL;
     }

@@ -182,7 +182,7 @@ static int take_event(struct sched *s, const struct sched_event *e, struct sl_er
     case SCHED_END:
         return end(s, e->end, err);
     case SCHED_TICK:
-        queue_wake_all(s);
+        queue_wake_evictors(s);
         return 0;
     }
     return sl_fail(err, SL_INVALID, "no such event");

@@ -24,6 +24,8 @@ struct line {
     uint32_t tenant, priority;
     bool preemptible;
     uint64_t min_run_ms;
+    uint64_t rank; /* by the policy's order: lower goes first */
+    uint32_t level;
     struct request *head, *tail;
     uint32_t ready_at; /* place in the tenant's heap, READY_NOT if parked or empty */
     /* while parked */
@@ -45,6 +47,7 @@ struct request {
     uint32_t tenant, priority;
     bool preemptible;
     uint64_t min_run_ms, start_ms;
+    uint64_t work_ms, attained_ms;
     enum sched_state state;
     uint32_t option;
     uint32_t place_count;
@@ -170,7 +173,13 @@ void queue_wake_tenant(struct sched *s, uint32_t tenant);
 void queue_wake_limited(struct sched *s, uint32_t tenant);
 /* Lines that no node could run: there is a new one. */
 void queue_wake_impossible(struct sched *s);
-void queue_wake_all(struct sched *s);
+/* Lines for which more may be evicted now than when they were parked. */
+void queue_wake_evictors(struct sched *s);
+
+/* Place in the policy's order, lower first; the level is its power of two, what
+ * evictions go by. */
+uint64_t service_rank(const struct sched *s, const struct request *r);
+uint32_t service_level(const struct sched *s, const struct request *r);
 
 /* ---- grant.c: placing all of an option ---- */
 

@@ -4,7 +4,9 @@
  *   n 2 [MODEL [COUNT]]    COUNT nodes of 2 devices (16 GiB each, 16 CPUs)
  *   t 3 1 [WEIGHT]         tenant 3 below tenant 1
  *   q 3 0 2000 -           quota of tenant 3, model 0: deserves 2000 milli, no limit
- *   s 7 3 50 ASK [f] [mN]  request 7 of tenant 3, priority 50; f: never evicted; mN: not before N ms
+ *   s 7 3 50 ASK [f] [mN] [wN] [aN]
+ *                          request 7 of tenant 3, priority 50; f: never evicted; mN: not before N ms; wN: runs
+ *                          for N ms, predicted; aN: ran for N ms before
  *                          ASK: 500 | 2x500 (two devices of one node) | 3*500 (a gang of three nodes)
  *                          | 500:8 (and 8 GiB) | c4000 (CPU only) | A/B (either)
  *   e 7                    request 7 is over
@@ -12,7 +14,7 @@
  *   @1000                  it is 1000 ms; the answer says so, too
  *   k                      tick
  * Commands are separated by ';'.  The answer lists the decisions: "+7" granted,
- * "+7/1" by its second option, "-5p7" told to go by priority for 7, "-5r7" by reclaim, "!7"
+ * "+7/1" by its second option, "-5p7" told to go by priority for 7, "-5r7" by reclaim, "-5s7" by service, "!7"
  * refused.
  */
 #ifndef TESTS_SCHED_SCRIPT_H
@@ -30,10 +32,11 @@ struct script {
     char answer[2048];
 };
 
-static inline void script_open(struct script *r)
+static inline void script_open(struct script *r, enum sched_order order)
 {
     struct sched_policy policy;
     sched_policy_init(&policy);
+    policy.order = order;
     *r = (struct script){ 0 };
     if (sched_create(&policy, &r->s, NULL))
         abort();
@@ -57,9 +60,8 @@ static inline void script_say(struct script *r, const struct sched_decision *d,
             at += (size_t)snprintf(r->answer + at, sizeof r->answer - at, "%s+%lu%s", gap,
                                    d->id, option);
         else
-            at +=
-                (size_t)snprintf(r->answer + at, sizeof r->answer - at, "%s-%lu%c%lu", gap,
-                                 d->id, d->rule == SCHED_BY_PRIORITY ? 'p' : 'r', d->by);
+            at += (size_t)snprintf(r->answer + at, sizeof r->answer - at, "%s-%lu%c%lu",
+                                   gap, d->id, "prs"[d->rule], d -> by);
     }
 }
 
@@ -114,6 +116,10 @@ static inline void script_submit(struct script *r, char **word, int words)
         q->preemptible &= word[i][0] != 'f';
         if (word[i][0] == 'm')
             q->min_run_ms = (uint64_t)atoll(word[i] + 1);
+        if (word[i][0] == 'w')
+            q->work_ms = (uint64_t)atoll(word[i] + 1);
+        if (word[i][0] == 'a')
+            q->attained_ms = (uint64_t)atoll(word[i] + 1);
     }
     if (other)
         *other++ = 0;

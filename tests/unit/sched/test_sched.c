@@ -7,6 +7,7 @@
 
 static const struct {
     const char *label, *script, *want;
+    enum sched_order order;
 } rows[] = {
     /* granting */
     { "what fits is granted at once", "n 1; s 1 0 50 500; s 2 0 50 500", "+1 +2" },
@@ -150,13 +151,42 @@ static const struct {
     { "what was used before counts, and fades",
       "n 1; " TWO_TENANTS "s 1 1 50 1000; @86400000; s 2 1 50 1000; s 3 2 50 1000; e 1",
       "+1 @86400000 +3" },
+
+    /* the order of service */
+    { "who got less goes first",
+      "n 1; s 9 0 50 1000; s 1 0 50 1000 a90000; s 2 0 50 1000 a20000; e 9", "+9 +2",
+      SCHED_BY_ATTAINED },
+    { "a new one evicts who had its time", "n 1; s 1 0 50 1000; @60000; s 2 0 50 1000; e 1",
+      "+1 @60000 -1s2 +2", SCHED_BY_ATTAINED },
+    { "… once it had it", "n 1; s 1 0 50 1000; s 2 0 50 1000; @60000; k", "+1 @60000 -1s2",
+      SCHED_BY_ATTAINED },
+    { "not for a little more: two alike do not take turns",
+      "n 1; s 1 0 50 1000 a3000; s 2 0 50 1000 a3500; @300; k", "+1 @300",
+      SCHED_BY_ATTAINED },
+    { "the shortest goes first",
+      "n 1; s 9 0 50 1000 w1000 f; s 1 0 50 1000 w90000; s 2 0 50 1000 w50000; e 9",
+      "+9 +2", SCHED_BY_REMAINING },
+    { "a slice of a card is less than a card",
+      "n 1; s 9 0 50 1000 w1000 f; s 1 0 50 1000 w90000; s 2 0 50 500 w95000; e 9", "+9 +2",
+      SCHED_BY_REMAINING },
+    { "a shorter one evicts who still needs twice as much",
+      "n 1; s 1 0 50 1000 w100000; @1000; s 2 0 50 1000 w20000", "+1 @1000 -1s2",
+      SCHED_BY_REMAINING },
+    { "who is nearly done stays",
+      "n 1; s 1 0 50 1000 w100000; @95000; s 2 0 50 1000 w20000", "+1 @95000",
+      SCHED_BY_REMAINING },
+    { "priority comes before service",
+      "n 1; s 1 0 60 1000 w100000; s 2 0 50 1000 w1000; s 3 0 70 1000 w900000", "+1 -1p3",
+      SCHED_BY_REMAINING },
+    { "memory is made free, too", "n 1; s 1 0 50 100:16 w100000; s 2 0 50 900:9 w1000",
+      "+1 -1s2", SCHED_BY_REMAINING },
 };
 
 static void decisions_are_as_said(void **state)
 {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct script r;
-        script_open(&r);
+        script_open(&r, rows[i].order);
         script_run(&r, rows[i].script);
         ROW_STR(rows[i].label, r.answer, rows[i].want);
         script_close(&r);
@@ -185,7 +215,7 @@ static void why_it_waits(void **state)
     for (size_t i = 0; i < ARRAY_LEN(whys); i++) {
         struct script r;
         struct sched_view view;
-        script_open(&r);
+        script_open(&r, SCHED_BY_AGE);
         script_run(&r, whys[i].script);
         ROW(whys[i].label, !sched_find(r.s, 1, &view));
         ROW(whys[i].label, view.verdict == whys[i].verdict);

@@ -21,7 +21,7 @@ struct known {
     struct sched_option option[2];
     enum sched_state state;
     bool over; /* ended, or never accepted */
-    uint64_t start_ms;
+    uint64_t start_ms, ran_ms;
     uint32_t place_option, place_count;
     struct pool_place place[8];
     uint64_t by;
@@ -35,6 +35,7 @@ struct run {
     uint32_t submitted;
     uint64_t held[TENANTS][MODELS], deserved[TENANTS][MODELS], limit[TENANTS][MODELS];
     uint32_t evictions;
+    enum sched_order order;
 };
 
 /* ---- the accounts, kept the plain way ---- */
@@ -88,6 +89,9 @@ static void check_victim(struct run *r, const struct known *v, const struct know
     if (d->rule == SCHED_BY_PRIORITY) {
         ROW("priority counts inside a tenant", v->q.tenant == by->q.tenant);
         ROW("… and must be higher", v->q.priority < by->q.priority);
+    } else if (d->rule == SCHED_BY_SERVICE) {
+        ROW("service counts inside a tenant and priority",
+            v->q.tenant == by->q.tenant && v->q.priority == by->q.priority);
     } else {
         ROW("reclaim is from another branch",
             !below(v->q.tenant, by->q.tenant) && !below(by->q.tenant, v->q.tenant));
@@ -137,6 +141,7 @@ static void take_decisions(struct run *r, const struct sched_decision *d, uint32
             check_victim(r, v, by, &d[i]);
             charge(r, v, false);
             v->state = SCHED_LEAVING;
+            v->ran_ms = r->now_ms - v->start_ms;
             v->by = d[i].by;
             r->evictions++;
         }
@@ -245,6 +250,8 @@ static void submit(struct run *r, struct known *k)
                                    .priority = 10 * rng_below(&r->rng, 4),
                                    .preemptible = rng_below(&r->rng, 5) != 0,
                                    .min_run_ms = 1000 * rng_below(&r->rng, 3),
+                                   .work_ms = 1000 * rng_below(&r->rng, 100),
+                                   .attained_ms = 1000 * rng_below(&r->rng, 20),
                                    .option_count = 1 + (rng_below(&r->rng, 6) == 0) };
     for (uint32_t i = 0; i < k->q.option_count; i++) {
         k->option[i].group_count = groups;
@@ -289,6 +296,7 @@ static void begin(struct run *r, uint64_t seed)
     struct sched_policy policy;
     *r = (struct run){ .rng = { seed } };
     sched_policy_init(&policy);
+    policy.order = r->order = rng_below(&r->rng, 3);
     if (sched_create(&policy, &r->s, NULL) || sched_create(&policy, &r->twin, NULL))
         abort();
     memset(r->limit, 0xff, sizeof r->limit);
@@ -341,6 +349,8 @@ static void one_event(struct run *r)
 /* Who was told to go goes, and asks for the same again: no new work, so it must rest. */
 static void comes_to_rest(struct run *r)
 {
+    if (r->order == SCHED_BY_ATTAINED)
+        return; /* taking turns is what it is for */
     for (int round = 0; round < 200; round++) {
         struct sched_event tick = { .kind = SCHED_TICK };
         uint32_t gone = 0, last = r->submitted;
@@ -356,6 +366,7 @@ static void comes_to_rest(struct run *r)
             struct known *again = &r->known[++r->submitted];
             struct sched_event e = { .kind = SCHED_SUBMIT };
             *again = (struct known){ .q = k->q };
+            again->q.attained_ms += k->ran_ms;
             memcpy(again->option, k->option, sizeof k->option);
             again->q.id = r->submitted;
             again->q.option = again->option;

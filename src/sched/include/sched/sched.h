@@ -22,8 +22,8 @@
  *     need not go stays;
  *   - after a reclaim the reclaimer is at or below what it deserves of the model, the
  *     victim at or above; so no two tenants take from each other for ever;
- *   - who is evicted is by its own tenant's higher priority, or by a tenant that
- *     is owed; never for less.
+ *   - who is evicted is by its own tenant's higher priority or, if the policy orders by
+ *     service, by one a power of two before it; or by a tenant that is owed.
  */
 #ifndef SCHED_SCHED_H
 #define SCHED_SCHED_H
@@ -52,9 +52,11 @@ struct sched_option {
 struct sched_request {
     uint64_t id; /* the caller's, unique among what has not ended */
     uint32_t tenant;
-    uint32_t priority;   /* 0..100, higher first */
-    bool preemptible;    /* may be evicted */
-    uint64_t min_run_ms; /* … but not before it ran this long */
+    uint32_t priority;    /* 0..100, higher first */
+    bool preemptible;     /* may be evicted */
+    uint64_t min_run_ms;  /* … but not before it ran this long */
+    uint64_t work_ms;     /* how long it will run in all, predicted; 0: unknown */
+    uint64_t attained_ms; /* how long it ran before: it was evicted and goes on */
     uint32_t option_count;
     const struct sched_option *option; /* in order of preference; copied */
 };
@@ -106,6 +108,7 @@ struct sched_event {
 enum sched_rule {
     SCHED_BY_PRIORITY, /* a lease of the same tenant, of lower priority */
     SCHED_BY_RECLAIM,  /* a lease of a tenant above what it deserves */
+    SCHED_BY_SERVICE,  /* a lease of the same tenant and priority, later in its order */
 };
 
 enum sched_decision_kind {
@@ -125,8 +128,20 @@ struct sched_decision {
     enum sched_rule rule;
 };
 
+/*
+ * Who goes first among requests of one tenant and priority, and whom a shorter one may
+ * evict.  Service is milli-devices x time.  It is compared in powers of two where
+ * somebody would be evicted, so that two alike do not take turns.
+ */
+enum sched_order {
+    SCHED_BY_AGE,       /* the oldest; nobody is evicted for less than priority */
+    SCHED_BY_ATTAINED,  /* who got least so far (for when nobody knows how long) */
+    SCHED_BY_REMAINING, /* who needs least from now on; unknown: as much as it had */
+};
+
 struct sched_policy {
     struct place_policy place;
+    enum sched_order order;
     uint64_t half_life_ms; /* of past use in the fair share; default 7 days */
 };
 

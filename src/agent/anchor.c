@@ -9,6 +9,7 @@
 
 #include "family.h"
 #include "job/status.h"
+#include "model/units.h"
 #include "os/log.h"
 
 /* The signal that ended it, as far as the shim could write that down. */
@@ -26,16 +27,22 @@ static int take_status(struct agent *a, struct agent_lease *al)
     return s.exited ? s.signal : 0;
 }
 
-/* Nobody ended it: it did so by itself. */
-static void say_end(struct agent_lease *al, int signal)
+/* Nobody asked for its end: by itself, or by the kernel for its host memory. */
+static void say_end(const struct agent *a, struct agent_lease *al, int signal)
 {
     const char *name = signal ? sigabbrev_np(signal) : NULL;
+    char how[40], size[32];
     if (name)
-        snprintf(al->l.why, sizeof al->l.why, "killed by SIG%s", name);
+        snprintf(how, sizeof how, "killed by SIG%s", name);
     else if (signal)
-        snprintf(al->l.why, sizeof al->l.why, "killed by signal %d", signal);
+        snprintf(how, sizeof how, "killed by signal %d", signal);
     else
-        snprintf(al->l.why, sizeof al->l.why, "exited %d", al->l.exit_status);
+        snprintf(how, sizeof how, "exited %d", al->l.exit_status);
+    bool over = al->l.host_mem_bytes && al->l.exit_status &&
+                cgroup_oom_kills(&a->cgroups, al->l.number) > 0;
+    snprintf(al->l.why, sizeof al->l.why, "%s%s%s", how,
+             over ? ": it used more host memory than --host-mem " : "",
+             over ? units_format_size(al->l.host_mem_bytes, size) : "");
 }
 
 static void shim_ended(struct agent *a, struct watch *w)
@@ -51,7 +58,7 @@ static void shim_ended(struct agent *a, struct watch *w)
      * word nobody is left who could end the job or report how it ended: end it. */
     if (al->l.exited) {
         if (al->l.state == LEASE_ACTIVE)
-            say_end(al, signal);
+            say_end(a, al, signal);
         drain_try_finish(a, al);
         return;
     }
@@ -221,7 +228,7 @@ void anchor_exit_op(void *ctx, struct api_request *r, const char *lease, int exi
     al->l.exited = true;
     al->l.exit_status = exit_status;
     if (al->l.state == LEASE_ACTIVE)
-        say_end(al, signal);
+        say_end(a, al, signal);
     if (!drain_try_finish(a, al))
         agent_save(a, al, NULL);
     api_answer(r, 200, agent_lease_json(a, al));

@@ -223,6 +223,24 @@ int cgroup_enter(const struct cgroup_host *h, uint64_t lease,
     return 0;
 }
 
+static uint64_t read_oom_kills(const char *dir, const char *file)
+{
+    char text[512];
+    uint64_t n = 0;
+    if (!dir[0] || !read_text(dir, file, text, sizeof text))
+        return 0;
+    const char *at = strstr(text, "oom_kill ");
+    return at && sscanf(at, "oom_kill %" SCNu64, &n) == 1 ? n : 0;
+}
+
+uint64_t cgroup_oom_kills(const struct cgroup_host *h, uint64_t lease)
+{
+    char v2[CGROUP_PATH_SIZE], v1[CGROUP_PATH_SIZE];
+    lease_dir(h, h->v2, lease, v2);
+    lease_dir(h, h->v1_memory, lease, v1);
+    return read_oom_kills(v2, "memory.events") + read_oom_kills(v1, "memory.oom_control");
+}
+
 bool cgroup_is_populated(const struct cgroup_host *h, uint64_t lease)
 {
     char dir[CGROUP_PATH_SIZE], text[256];

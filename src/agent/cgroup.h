@@ -49,6 +49,9 @@ uint64_t cgroup_sweep(const struct cgroup_host *h);
 /* The v2 directory of a lease; empty string without. */
 void cgroup_path(const struct cgroup_host *h, uint64_t lease, char out[CGROUP_PATH_SIZE]);
 
+/* How many of its processes the kernel ended because they passed the memory limit. */
+uint64_t cgroup_oom_kills(const struct cgroup_host *h, uint64_t lease);
+
 bool cgroup_is_populated(const struct cgroup_host *h, uint64_t lease);
 /* Processes in it and below; returns how many were written to pids. */
 uint32_t cgroup_pids(const struct cgroup_host *h, uint64_t lease, pid_t *pids,

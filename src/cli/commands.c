@@ -40,7 +40,7 @@ const struct cli_option cli_lease_options[] = {
       " others were promised (default: 50)" },
     { "time", 't', "TIME", CLI_DURATION, "end the program after this time: 90s, 5m, 2h" },
     { "cpus", 0, "N", CLI_NUMBER, "host processors it may use: 0.5, 4" },
-    { "host-mem", 0, "SIZE", CLI_SIZE, "host memory it may use" },
+    { "host-mem", 0, "SIZE", CLI_SIZE, "host memory it may use: the kernel kills what takes more" },
     { "fail-closed", 0, NULL, CLI_FLAG,
       "refuse calls that would pass the gate, and end the program if it uses the device"
       " past the front (default: report both)" },

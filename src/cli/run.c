@@ -39,6 +39,18 @@ static void tell_end(struct cli *cli, const struct lease *l)
         cli_note(cli, "%s was ended from outside", id);
 }
 
+/* The kernel's SIGKILL for too much host memory looks like any other. */
+static void tell_host_memory(struct cli *cli, const struct lease *l)
+{
+    char id[24];
+    struct lease now;
+    struct sl_err err;
+    lease_format_id(l->number, id);
+    if (cli_connect(cli, false, &err) == 0 && fetch_lease(cli, id, &now, &err) == 0 &&
+        strstr(now.why, "--host-mem"))
+        cli_note(cli, "%s: %s", id, now.why);
+}
+
 /* For a shell's script Ctrl-C means "stop all" only if the program is seen to have
  * died of it; the status is 130 either way. */
 static void die_of_interrupt(void)
@@ -94,6 +106,8 @@ static int run_in_lease(struct cli *cli, const struct run_plan *plan, json_t *an
         return print_detached(cli, plan->lease, answer);
     if (end.ended_outside)
         tell_end(cli, plan->lease);
+    else if (end.status && plan->lease->host_mem_bytes)
+        tell_host_memory(cli, plan->lease);
     if (end.signal == SIGINT)
         die_of_interrupt();
     return end.status;

@@ -103,6 +103,15 @@ eventually "and its lease comes back" "! sluice ps | grep -q ' k '"
 check "--time ends a program" \
     'timeout 20 sluice run --mem 64MiB --compute 5 --time 1s -- sleep 60; [ $? != 124 ]'
 
+sluice run -q --mem 64MiB --compute 5 --host-mem 1GiB --name limited -- true
+if sluice jobs -a -o json | jq -e '.jobs[] | select(.name == "limited" and (.host_limits | startswith("cgroup")))' >/dev/null; then
+    says "who passes --host-mem is told what killed it" 'SIGKILL: it used more host memory than --host-mem 50MiB' \
+        sluice run --mem 64MiB --compute 5 --host-mem 50MiB -- python3 -c 'x=b"1"*200000000'
+    fails "with a shell's status" 137 sluice run -q --mem 64MiB --compute 5 --host-mem 50MiB -- python3 -c 'x=b"1"*200000000'
+else
+    skip "who passes --host-mem is told what killed it" "needs a cgroup that limits memory"
+fi
+
 says "dry-run says where and runs nothing" 'dry.run' sluice run --dry-run --mem 64MiB --compute 5 -- touch "$scratch/ran"
 check "nothing was run" "[ ! -e $scratch/ran ]"
 

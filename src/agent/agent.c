@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "core/clock.h"
 #include "core/macros.h"
+#include "options.h"
 #include "os/file.h"
 #include "os/log.h"
 #include "os/sock.h"
@@ -193,6 +194,17 @@ static void skip_numbers_in_use(struct agent *a)
     }
 }
 
+/* What lives was lent under the options of the agent before: they go on. */
+static void take_options_over(struct agent *a)
+{
+    if (!a->earlier || agent_held_count(a) == 0)
+        return;
+    options_take_over(&a->o, a->earlier, &a->change);
+    if (a->change.taken[0] || a->change.lost[0])
+        log_info("options-taken-over", "taken=\"%s\" lost=\"%s\"", a->change.taken,
+                 a->change.lost);
+}
+
 int agent_start(struct agent *a, struct sl_err *err)
 {
     char broker[300], probe[300];
@@ -213,8 +225,11 @@ int agent_start(struct agent *a, struct sl_err *err)
     a->ended_files_grew = true;
     keep_tidy(a); /* before anything that needs room */
     front_copy(a);
+    take_options_over(a);
     rc = inventory_build(a, err);
     a->o.probe.probe_program = NULL;
+    if (rc == 0)
+        rc = agent_save_options(a, err);
     if (rc == 0)
         rc = restate_open(a, err);
     if (rc < 0)
@@ -375,6 +390,7 @@ void agent_finish(struct agent *a)
         front_remove(a);
     broker_link_close(&a->broker);
     journal_close(a->journal);
+    json_decref(a->earlier);
     for (uint32_t i = 0; i < a->lease_count; i++) {
         agent_unwatch(a, &a->lease[i]->shim);
         agent_unwatch(a, &a->lease[i]->caller);

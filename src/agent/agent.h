@@ -28,6 +28,7 @@
 #define AGENT_MAX_WAITERS   8   /* callers that wait for one lease's end */
 #define AGENT_KEEP_RELEASED 256 /* ended leases that `ps -a` still shows */
 #define AUDIT_MAX_SUSPECTS  64  /* ungated processes told apart per lease */
+#define OPTIONS_MAX_GIVEN   40
 
 struct agent_options {
     const char *run_dir;
@@ -41,7 +42,14 @@ struct agent_options {
     const char *backend[BACKEND_MAX_NAMES];
     uint32_t backend_count; /* 0: as --emulate implies */
     struct backend_options probe;
-    int ready_fd; /* -1: none */
+    int ready_fd;                         /* -1: none */
+    const char *given[OPTIONS_MAX_GIVEN]; /* those that a follower takes over */
+    uint32_t given_count;
+};
+
+/* Of an earlier agent's options, as they are typed; empty: none. */
+struct options_change {
+    char taken[300], lost[300];
 };
 
 struct agent;
@@ -96,6 +104,8 @@ struct agent_client {
 struct agent {
     struct agent_options o;
     struct rundir dir;
+    json_t *earlier; /* options of the agent before; NULL: unknown */
+    struct options_change change;
     char program_dir[256];
     uint64_t started_ns;
     int lock_fd, epoll_fd;
@@ -157,6 +167,7 @@ uint32_t agent_held_count(const struct agent *a);
  * record that does not carry its job, the job goes. */
 int agent_save(struct agent *a, struct agent_lease *al, struct sl_err *err);
 int agent_open_journal(struct agent *a, struct sl_err *err);
+int agent_save_options(struct agent *a, struct sl_err *err);
 int agent_save_device(struct agent *a, const struct device *d, struct sl_err *err);
 /* Compact the journal, cut the logs, forget what ended long ago. */
 void agent_tidy(struct agent *a);

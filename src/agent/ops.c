@@ -45,6 +45,11 @@ static json_t *best_grades(const struct agent *a)
                      grade_name(best.visibility), "network", grade_name(best.network));
 }
 
+static json_t *text_or_null(const char *text)
+{
+    return text[0] ? json_string(text) : json_null();
+}
+
 static void node(void *ctx, struct api_request *r)
 {
     struct agent *a = ctx;
@@ -62,6 +67,8 @@ static void node(void *ctx, struct api_request *r)
         best_grades(a), "kernel", u.release, "host", u.nodename, "devices",
         (int)a->device_count, "leases", (int)agent_live_count(a), "share_tenants",
         a->o.share_tenants, "mem_overcommit_permille", (int)a->o.mem_overcommit_permille);
+    json_object_set_new(j, "options_taken_over", text_or_null(a->change.taken));
+    json_object_set_new(j, "options_lost", text_or_null(a->change.lost));
     json_object_set_new(j, "cgroup",
                         a->cgroups.v2[0] ? json_string(a->cgroups.v2) : json_null());
     json_object_set_new(

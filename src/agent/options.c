@@ -12,9 +12,14 @@
 #include "core/macros.h"
 #include "model/units.h"
 
+/* What an agent that follows, while leases live, takes over: each by itself, or which
+ * devices there are as a whole. */
+enum kept { NOT_KEPT, KEPT, KEPT_DEVICES };
+
 struct row {
     const char *name, *argument, *help;
     int (*set)(struct agent_options *o, const char *value, struct sl_err *err);
+    enum kept kept;
 };
 
 static int set_run_dir(struct agent_options *o, const char *value, struct sl_err *err)
@@ -154,15 +159,17 @@ static const struct row rows[] = {
     { "emulate", "WHAT",
       "devices that exist only as numbers: a100-80g:8,l4, or a file; may be "
       "repeated; real ones are then off",
-      set_emulate },
-    { "backends", "LIST", "exactly these: opencl,emulated", set_backends },
-    { "share-tenants", NULL, "let several users share a device", set_share },
-    { "reserve", "SIZE|N%", "memory of each real device that is never lent", set_reserve },
-    { "mem-overcommit", "R", "memory limits may reach R times a device (1)",
-      set_overcommit },
-    { "turn", "TIME", "device time of one turn of the smallest lease (10ms)", set_turn },
+      set_emulate, KEPT_DEVICES },
+    { "backends", "LIST", "exactly these: opencl,emulated", set_backends, KEPT_DEVICES },
+    { "share-tenants", NULL, "let several users share a device", set_share, KEPT },
+    { "reserve", "SIZE|N%", "memory of each real device that is never lent", set_reserve,
+      KEPT },
+    { "mem-overcommit", "R", "memory limits may reach R times a device (1)", set_overcommit,
+      KEPT },
+    { "turn", "TIME", "device time of one turn of the smallest lease (10ms)", set_turn,
+      KEPT },
     { "probe-env", "NAME", "a variable that the probe of drivers may see; may be repeated",
-      set_probe_env },
+      set_probe_env, KEPT },
     { "probe-timeout", "TIME", "how long drivers may take to answer (20s)",
       set_probe_timeout },
     { "orphan-grace", "TIME", "for a program that never starts (30s)", set_orphan_grace },
@@ -188,6 +195,103 @@ static void print_help(FILE *to)
                  rows[i].argument ? rows[i].argument : "");
         fprintf(to, "  %-24s %s\n", left, rows[i].help);
     }
+}
+
+/* ---- what is kept: "name=value", or "name" ---- */
+
+static size_t name_length(const char *item)
+{
+    return strcspn(item, "=");
+}
+
+static const struct row *row_of(const char *item)
+{
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (strlen(rows[i].name) == name_length(item) &&
+            strncmp(rows[i].name, item, name_length(item)) == 0)
+            return &rows[i];
+    return NULL;
+}
+
+static int set(struct agent_options *o, const struct row *row, const char *value,
+               struct sl_err *err)
+{
+    char *item = NULL; /* for as long as the options live */
+    int rc = row->set(o, value, err);
+    if (rc < 0 || row->kept == NOT_KEPT)
+        return rc;
+    /* as it was understood: a file is named from the root there */
+    if (row->set == set_emulate)
+        value = o->probe.emulate[o->probe.emulate_count - 1];
+    if (o->given_count == OPTIONS_MAX_GIVEN ||
+        asprintf(&item, "%s%s%s", row->name, value ? "=" : "", value ? value : "") < 0)
+        return sl_fail(err, SL_INVALID, "--%s: too many options", row->name);
+    o->given[o->given_count++] = item;
+    return 0;
+}
+
+/* Does one of the first `count` given decide what this row decides? */
+static bool decided(const struct agent_options *o, uint32_t count, const struct row *row)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct row *given = row_of(o->given[i]);
+        if (given == row || (row->kept == KEPT_DEVICES && given->kept == KEPT_DEVICES))
+            return true;
+    }
+    return false;
+}
+
+static bool is_given(const struct agent_options *o, const char *item)
+{
+    for (uint32_t i = 0; i < o->given_count; i++)
+        if (strcmp(o->given[i], item) == 0)
+            return true;
+    return false;
+}
+
+/* As it is typed. */
+static void add_text(char *out, size_t size, const char *item)
+{
+    size_t at = strlen(out), name = name_length(item);
+    snprintf(out + at, size - at, "%s--%.*s%s%s", at ? " " : "", (int)name, item,
+             item[name] ? " " : "", item[name] ? item + name + 1 : "");
+}
+
+json_t *options_to_json(const struct agent_options *o)
+{
+    json_t *given = json_array();
+    for (uint32_t i = 0; i < o->given_count; i++)
+        json_array_append_new(given, json_string(o->given[i]));
+    return json_pack("{s:o, s:b}", "given", given, "embedded", o->embedded);
+}
+
+void options_take_over(struct agent_options *o, const json_t *earlier,
+                       struct options_change *change)
+{
+    size_t i;
+    json_t *value;
+    uint32_t own = o->given_count;
+    bool had_devices = false;
+    memset(change, 0, sizeof *change);
+    if (json_is_false(json_object_get(earlier, "embedded")))
+        o->embedded = false;
+    json_array_foreach(json_object_get(earlier, "given"), i, value) {
+        const char *item = json_string_value(value);
+        const struct row *row = item ? row_of(item) : NULL;
+        if (!row || row->kept == NOT_KEPT)
+            continue;
+        had_devices |= row->kept == KEPT_DEVICES;
+        if (is_given(o, item))
+            continue;
+        const char *text = item[name_length(item)] ? item + name_length(item) + 1 : NULL;
+        /* one that cannot be had any more (a file that is gone) is lost, and said to be */
+        if (decided(o, own, row) || set(o, row, text ? strdup(text) : NULL, NULL) < 0)
+            add_text(change->lost, sizeof change->lost, item);
+        else
+            add_text(change->taken, sizeof change->taken, item);
+    }
+    if (!had_devices && decided(o, own, row_of("emulate")))
+        snprintf(change->lost, sizeof change->lost, "no --emulate");
 }
 
 static void set_defaults(struct agent_options *o)
@@ -221,7 +325,7 @@ int options_parse(int argc, char **argv, struct agent_options *o)
                 puts("sluice-agent " SLUICE_VERSION);
             return 0;
         }
-        if (rows[i].set(o, optarg, &err) < 0) {
+        if (set(o, &rows[i], optarg, &err) < 0) {
             fprintf(stderr, "sluice-agent: %s\n", err.msg);
             return 2;
         }

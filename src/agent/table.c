@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "core/clock.h"
+#include "options.h"
 #include "os/file.h"
 #include "os/log.h"
 
@@ -156,6 +157,11 @@ static json_t *device_record(const struct device *d)
     return json_pack("{s:s, s:o}", "kind", "device", "device", device_to_json(d));
 }
 
+static json_t *options_record(const struct agent *a)
+{
+    return json_pack("{s:s, s:o}", "kind", "options", "options", options_to_json(&a->o));
+}
+
 int agent_save(struct agent *a, struct agent_lease *al, struct sl_err *err)
 {
     AUTO_JSON json_t *record = lease_record(al);
@@ -171,6 +177,13 @@ int agent_save(struct agent *a, struct agent_lease *al, struct sl_err *err)
     if (rc == 0 && !keeps_job(al))
         agent_set_job(al, NULL);
     return rc;
+}
+
+int agent_save_options(struct agent *a, struct sl_err *err)
+{
+    AUTO_JSON json_t *record = options_record(a);
+    return record ? journal_append(a->journal, record, err)
+                  : sl_fail(err, SL_INTERNAL, "journal: out of memory");
 }
 
 int agent_save_device(struct agent *a, const struct device *d, struct sl_err *err)
@@ -223,6 +236,11 @@ static int replay(void *ctx, const json_t *record, struct sl_err *err)
         return replay_lease(a, record, err);
     if (kind && strcmp(kind, "device") == 0)
         return replay_device(a, record, err);
+    if (kind && strcmp(kind, "options") == 0) {
+        json_decref(a->earlier);
+        a->earlier = json_deep_copy(json_object_get(record, "options"));
+        return 0;
+    }
     if (kind && strcmp(kind, "next") == 0) {
         uint64_t number = 0;
         rc = json_get_u64(record, "number", &number, err);
@@ -276,6 +294,7 @@ static json_t *all_records(const struct agent *a)
     json_t *all = json_array();
     int failed = json_array_append_new(
         all, json_pack("{s:s, s:I}", "kind", "next", "number", (json_int_t)a->next_number));
+    failed |= json_array_append_new(all, options_record(a));
     for (uint32_t i = 0; i < a->device_count; i++)
         failed |= json_array_append_new(all, device_record(&a->device[i]));
     for (uint32_t i = 0; i < a->lease_count; i++)

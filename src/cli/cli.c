@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "base/suggest.h"
 #include "cli/start.h"
+#include "fetch.h"
 #include "table.h"
 
 #define ROOT_RUN_DIR "/run/sluice"
@@ -181,6 +183,31 @@ int cli_connect_if_any(struct cli *cli, struct sl_err *err)
     return 1;
 }
 
+void cli_say_options(struct cli *cli, const json_t *node)
+{
+    const char *taken = json_string_value(json_object_get(node, "options_taken_over"));
+    const char *lost = json_string_value(json_object_get(node, "options_lost"));
+    if (taken)
+        cli_note(cli,
+                 "leases of the agent before live, so its options hold on: %s; to change "
+                 "them: sluice down, then sluice up",
+                 taken);
+    if (lost)
+        cli_note(cli, "leases of the agent before live, which had other options: %s", lost);
+}
+
+static void say_started(struct cli *cli)
+{
+    AUTO_JSON json_t *node = NULL;
+    fetch_json(cli, "/v1/node", &node, NULL);
+    if (json_is_false(json_object_get(node, "embedded")))
+        cli_note(cli, "started the agent again (it stays, as the one before did)");
+    else
+        cli_note(cli, "started an agent in the background (it ends 60 s after its last"
+                      " lease; one that `sluice up` started stays)");
+    cli_say_options(cli, node);
+}
+
 int cli_connect(struct cli *cli, bool start, struct sl_err *err)
 {
     char path[108];
@@ -190,6 +217,7 @@ int cli_connect(struct cli *cli, bool start, struct sl_err *err)
     int rc = cli_choose_rundir(cli, err);
     if (rc < 0)
         return rc;
+    bool started = false;
     if (!agent_is_running(&cli->rundir)) {
         if (!start)
             return agent_fail_missing(&cli->rundir, err);
@@ -197,14 +225,14 @@ int cli_connect(struct cli *cli, bool start, struct sl_err *err)
         rc = agent_start(&cli->rundir, &embedded, err);
         if (rc < 0)
             return rc;
-        if (rc == 0)
-            cli_note(cli, "started an agent in the background (it ends 60 s after its last"
-                          " lease; one that `sluice up` started stays)");
+        started = rc == 0;
     }
     rc = rundir_path(&cli->rundir, "agent.sock", path, sizeof path, err);
     if (rc < 0)
         return rc;
     cli->client = client_create(path, err);
+    if (cli->client && started)
+        say_started(cli);
     return cli->client ? 0 : -(int)err->code;
 }
 

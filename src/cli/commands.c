@@ -300,7 +300,9 @@ const struct cli_command cli_commands[] = {
     { .name = "up",
       .summary = "start the agent and the broker of this machine",
       .synopsis = "[--emulate MODEL:N] [--share-tenants] [--foreground]",
-      .about = "Says what was found. If they run already it says so, and changes nothing.",
+      .about = "Says what was found. If they run already it says so, and changes nothing. While"
+               " leases of an agent that was killed live, its options hold on where none are"
+               " given, and this is said.",
       .options = up_options,
       .examples = up_examples,
       .run = cmd_up },

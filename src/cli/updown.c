@@ -31,7 +31,9 @@ static bool say_running(struct cli *cli, const struct cli_args *args)
     bool as_asked = !embedded;
     for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
         if (cli_has(args, fixed[i])) {
-            cli_note(cli, "--%s has no effect on it; sluice down first", fixed[i]);
+            cli_note(cli,
+                     "--%s has no effect on it: sluice down first, then sluice up --%s%s",
+                     fixed[i], fixed[i], cli_value(args, fixed[i]) ? " ..." : "");
             as_asked = false;
         }
     return as_asked;
@@ -39,11 +41,13 @@ static bool say_running(struct cli *cli, const struct cli_args *args)
 
 static int print_found(struct cli *cli, bool started)
 {
-    AUTO_JSON json_t *answer = NULL;
+    AUTO_JSON json_t *answer = NULL, *node = NULL;
     AUTO_FREE struct device *devices = NULL;
     size_t count;
     struct sl_err err = { 0 };
 
+    if (started && fetch_json(cli, "/v1/node", &node, NULL) == 0)
+        cli_say_options(cli, node);
     if (fetch_json(cli, "/v1/devices", &answer, &err) < 0 ||
         decode_devices(answer, &devices, &count, &err) < 0)
         return cli_fail(cli, &err);

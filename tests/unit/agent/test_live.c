@@ -262,6 +262,41 @@ static void devices_of_earlier_starts(void **state)
     ROW("what is neither is not kept", live_until(&l, "/v1/devices", "devices.2.id", ""));
 }
 
+static void options_go_on(void **state)
+{
+    json_t *j;
+    start(((const char *const[]){ "--emulate", "a100-80g:2", "--share-tenants",
+                                  "--mem-overcommit", "2", NULL }));
+    ask(HALF ",\"name\":\"a\"}", NULL);
+    live_stop(&l, SIGKILL);
+    start(((const char *const[]){ "--embedded", "--mem-overcommit", "3", NULL }));
+    live_call(&l, "GET", "/v1/node", NULL, &j);
+    want("an agent that follows has the options of the one before", j, "share_tenants",
+         "true");
+    want("where it was given no others", j, "mem_overcommit_permille", "3000");
+    want("it stays as the one before did", j, "embedded", "false");
+    want("what was taken over is said", j, "options_taken_over",
+         "--emulate a100-80g:2 --share-tenants");
+    want("and what was not", j, "options_lost", "--mem-overcommit 2");
+    json_decref(j);
+    ROW("the devices are there", live_until(&l, "/v1/devices", "devices.0.state", "ok"));
+
+    live_stop(&l, SIGKILL);
+    start(((const char *const[]){ "--emulate", "a100-80g:2,l4", NULL }));
+    live_call(&l, "GET", "/v1/node", NULL, &j);
+    want("the last word on each holds", j, "mem_overcommit_permille", "3000");
+    want("devices are one option", j, "options_lost", "--emulate a100-80g:2");
+    json_decref(j);
+
+    live_release(&l, "a");
+    live_stop(&l, SIGKILL);
+    start(TWO_CARDS);
+    live_call(&l, "GET", "/v1/node", NULL, &j);
+    want("with no lease nothing goes on", j, "share_tenants", "false");
+    want("and nothing is said", j, "options_lost", "null");
+    json_decref(j);
+}
+
 static void broker_killed(void **state)
 {
     start(TWO_CARDS);
@@ -597,7 +632,7 @@ static void killed_at_marked_points(void **state)
     static const char *const points[] = { "journal.before-write", "journal.after-write",
                                           "journal.after-sync" };
     for (size_t p = 0; p < ARRAY_LEN(points); p++) {
-        for (int nth = 4; nth <= 6; nth++) { /* two devices are written first */
+        for (int nth = 5; nth <= 7; nth++) { /* after two devices and the options */
             char fault[64];
             int promised = 0, found = 0;
             json_t *j;
@@ -610,7 +645,7 @@ static void killed_at_marked_points(void **state)
                    ask("{\"mem\":{\"request\":1048576},\"compute\":{\"request\":10}}",
                        NULL) == 201)
                 promised++;
-            ROW("it died where it was told to", promised == nth - 3);
+            ROW("it died where it was told to", promised == nth - 4);
             live_stop(&l, 0);
             start(TWO_CARDS);
             live_call(&l, "GET", "/v1/leases", NULL, &j);
@@ -751,6 +786,7 @@ static const struct CMUnitTest tests[] = {
     LIVE(time_is_over),
     LIVE(agent_killed),
     LIVE(devices_of_earlier_starts),
+    LIVE(options_go_on),
     LIVE(broker_killed),
     LIVE(full_disk),
     LIVE(two_agents),

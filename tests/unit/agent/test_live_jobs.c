@@ -268,7 +268,8 @@ static void none_passes_by_another_name(void **state)
 
 static void a_waiting_job_keeps_no_devices(void **state)
 {
-    setenv("SLUICE_FAULT", "journal.after-sync:kill@4", 1); /* card, all, job, all's end */
+    setenv("SLUICE_FAULT", "journal.after-sync:kill@5",
+           1); /* card, options, all, job, all's end */
     start(ONE_CARD);
     unsetenv("SLUICE_FAULT");
     ask("{\"name\":\"all\"}", NULL);
@@ -313,14 +314,14 @@ static bool log_is(const char *id, const char *want)
     return is;
 }
 
-/* The records: the card, "all", the job waiting, "all" released, the job granted, anchored,
+/* The records: the card, the options, "all", the job waiting, "all" released, the job granted, anchored,
  * ended. */
 static void jobs_and_marked_points(void **state)
 {
     static const char *const points[] = { "journal.before-write", "journal.after-write",
                                           "journal.after-sync" };
     for (size_t p = 0; p < ARRAY_LEN(points); p++) {
-        for (int nth = 3; nth <= 7; nth++) {
+        for (int nth = 4; nth <= 8; nth++) {
             char fault[64];
             live_init(&l);
             snprintf(fault, sizeof fault, "%s:kill@%d", points[p], nth);
@@ -329,7 +330,7 @@ static void jobs_and_marked_points(void **state)
             unsetenv("SLUICE_FAULT");
             ask("{\"name\":\"all\"}", NULL);
             bool promised = submit("j", 50, FOR_EVER) == 202;
-            ROW("it is promised until the agent dies", promised == (nth > 3));
+            ROW("it is promised until the agent dies", promised == (nth > 4));
             live_call(&l, "DELETE", "/v1/leases/all", NULL, NULL);
             ROW("it died where it was told to", live_stop(&l, 0) == 128 + SIGKILL);
             start(ONE_CARD);
@@ -342,7 +343,7 @@ static void jobs_and_marked_points(void **state)
             char *ran = what_ran();
             ROW_STR("it ran once", ran, known ? "j\n" : "");
             free(ran);
-            if (nth == 6) /* the shim of the agent that died tries each 100 ms */
+            if (nth == 7) /* the shim of the agent that died tries each 100 ms */
                 usleep(300000);
             if (known)
                 ROW("nothing but its output is in its log", log_is("L2", ""));

@@ -49,7 +49,7 @@ is "one caller says that it started it" 1 "$(grep -l 'up in' "$out"/up.* | wc -l
 is "every caller sees the devices" 8 "$(grep -l 'emu-a100-80g-1.*EMULATED' "$out"/up.* | wc -l)"
 status 1 up --emulate l4:1
 said "runs already"
-said "no effect"
+said "no effect on it: sluice down first, then sluice up --emulate"
 
 status 0 devices -o json
 is "two devices" 2 "$(grep -c '"id": "emu-a100' "$out/said")"

@@ -140,6 +140,10 @@ int cli_choose_rundir(struct cli *cli, struct sl_err *err);
  * is started where none runs, and a message says so. */
 int cli_connect(struct cli *cli, bool start, struct sl_err *err);
 
+/* Which options of the agent before go on in one that was just started (`node` may be NULL),
+ * because leases live, and which do not. */
+void cli_say_options(struct cli *cli, const json_t *node);
+
 /* The same for what only lists: where no agent runs nothing is lent.  1 then, and a note
  * says so; one that broke is a failure. */
 int cli_connect_if_any(struct cli *cli, struct sl_err *err);

@@ -99,6 +99,19 @@ static int check_number(const char *value, struct sl_err *err)
     return 0;
 }
 
+/* So few bytes are no slice of anything: the unit was forgotten. */
+static int check_size(const char *value, struct sl_err *err)
+{
+    uint64_t bytes;
+    int rc = units_parse_size(value, &bytes, err);
+    if (rc == 0 && bytes < MIB && !value[strspn(value, "0123456789")])
+        return sl_fail(
+            err, SL_INVALID,
+            "%s bytes? The unit stands right behind the number: %sMiB, %sGiB (or %sB)",
+            value, value, value, value);
+    return rc;
+}
+
 static int check_value(const struct cli_option *o, const char *value, struct sl_err *err)
 {
     uint64_t number;
@@ -106,7 +119,7 @@ static int check_value(const struct cli_option *o, const char *value, struct sl_
 
     switch (o->kind) {
     case CLI_SIZE:
-        return units_parse_size(value, &number, err);
+        return check_size(value, err);
     case CLI_SHARE:
         return units_parse_share(value, &share, err);
     case CLI_DURATION:

@@ -203,18 +203,21 @@ static void draw_memory(const struct picture *p, struct buf *out, const struct d
     for (size_t i = 0; i < count; i++) {
         const struct lease_slice *s = rows[i].slice;
         parts[i] =
-            (struct part){ .promised = s->mem_limit_bytes,
+            (struct part){ .promised = s->mem_request_bytes,
                            .got =
                                s->mem_used_bytes == UNKNOWN_U64 ? 0 : s->mem_used_bytes };
-        parts[i].bad = parts[i].got > parts[i].promised;
-        promised += s->mem_limit_bytes;
-        snprintf(parts[i].label, sizeof parts[i].label, "%s %s",
-                 row_name(rows[i].lease, id), format_bytes(s->mem_limit_bytes, lent));
+        parts[i].bad = parts[i].got > s->mem_limit_bytes;
+        promised += s->mem_request_bytes;
+        bool may_borrow = s->mem_limit_bytes > s->mem_request_bytes;
+        snprintf(parts[i].label, sizeof parts[i].label, "%s %s%s%s",
+                 row_name(rows[i].lease, id), format_bytes(s->mem_request_bytes, lent),
+                 may_borrow ? ".." : "",
+                 may_borrow ? format_bytes(s->mem_limit_bytes, used) : "");
     }
     snprintf(note[0], sizeof note[0], "%s of %s lent", format_bytes(d->lent_bytes, lent),
              format_bytes(whole, whole_text));
     snprintf(note[1], sizeof note[1], "%s held", format_bytes(d->used_bytes, used));
-    /* with over-commit the limits are more than the device */
+    /* what drains after a shrink is promised no more, and still there */
     add_pair(p, out, (const char *const[]){ "memory", "held" },
              (const char *const[]){ note[0], note[1] }, parts, count,
              max_u64(whole, promised));

@@ -13,6 +13,7 @@
 #include "os/proc.h"
 #include "os/program.h"
 #include "table.h"
+#include "views.h"
 
 #define ANSWER_MS 60000
 
@@ -168,9 +169,9 @@ void request_echo(struct cli *cli, const struct lease *l)
     }
     if (l->slice_count) {
         const struct lease_slice *s = &l->slice[0];
-        buf_addf(&text, ": memory %s", units_format_size(s->mem_request_bytes, mem));
+        buf_addf(&text, ": memory %s", format_bytes(s->mem_request_bytes, mem));
         if (s->mem_limit_bytes != s->mem_request_bytes)
-            buf_addf(&text, "..%s", units_format_size(s->mem_limit_bytes, limit));
+            buf_addf(&text, "..%s", format_bytes(s->mem_limit_bytes, limit));
         buf_addf(&text, ", compute %s",
                  units_format_share(s->compute_request_permille, s->compute_limit_permille,
                                     share));

@@ -20,7 +20,7 @@ json_t *request_command(char *const *argv);
  * asked for it.  What happens to the file later is the shim's to tell. */
 int request_refuse_program(struct cli *cli, const struct cli_args *args);
 
-/* "L7 on pocl-…: memory 512MiB, compute 30%, mode hard, grade memory=front
+/* "L7 on pocl-…: memory 512 MiB, compute 30%, mode hard, grade memory=front
  * time=front", to stderr unless quiet. */
 void request_echo(struct cli *cli, const struct lease *l);
 

@@ -187,7 +187,7 @@ sluice release inside >/dev/null 2>&1
 wait $inside
 
 # --- FF29, FF34: said before it starts; what the program's environment gets
-says "FF29: what will hold is printed before the start" 'memory 64MiB.*compute 20%.*60%.*mode burst' \
+says "FF29: what will hold is printed before the start" 'memory 64.0 MiB.*compute 20%.*60%.*mode burst' \
     sluice run --mem 64MiB --compute 20..60 --time 1h -- true
 says "FF29: --dry-run prints it and starts nothing" 'dry.run' sluice run --dry-run $slice -- touch "$scratch/ran"
 env -u OPENCL_LAYERS -u _ -u SHLVL | sort >"$scratch/before"

@@ -15,7 +15,7 @@ touch "$scratch/plain"
 fails "a program that is not executable is 126" 126 sluice run --mem 64MiB --compute 5 -- "$scratch/plain"
 says "stdin, stdout and arguments pass through" '^a b$' \
     bash -c 'echo "a b" | sluice run --mem 64MiB --compute 5 -- cat'
-says "the normal form is echoed on stderr" '512MiB.*30%' sluice run --mem 536870912 --compute 30.0 -- true
+says "the normal form is echoed on stderr" '512 MiB.*30%' sluice run --mem 536870912 --compute 30.0 -- true
 
 says "the program sees one device of exactly the slice's size" 'CL_DEVICE_GLOBAL_MEM_SIZE|Global memory size +536870912' \
     sluice run --mem 512MiB --compute 30 -- clinfo

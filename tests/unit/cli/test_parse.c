@@ -44,6 +44,12 @@ static const char *parsed(const char *command, const char *line)
 static const struct {
     const char *label, *command, *line, *want;
 } cases[] = {
+    { "bytes without a unit", "run", "--mem 536870912 prog", "mem=536870912 | prog" },
+    { "few bytes with one", "run", "--mem 512B prog", "mem=512B | prog" },
+    { "so few without one", "run", "--mem 512 prog",
+      "error invalid: --mem: 512 bytes? The unit stands right behind the number: 512MiB, "
+      "512GiB "
+      "(or 512B)" },
     { "a value after a space", "run", "--mem 512MiB prog", "mem=512MiB | prog" },
     { "a value after =", "run", "--mem=512MiB prog", "mem=512MiB | prog" },
     { "a letter with its value attached", "run", "-m512MiB prog", "mem=512MiB | prog" },

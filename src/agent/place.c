@@ -468,12 +468,13 @@ static void suggest_size(json_t *list, const struct place_verdict *v,
     char text[160], size[32], limit[32] = "";
     uint64_t mem = v->largest_slice_bytes / MIB * MIB;
     uint64_t most = v->largest_limit_bytes / MIB * MIB;
+    uint64_t want = q->mem_request_bytes ? q->mem_request_bytes : UINT64_MAX; /* all */
     bool shorten = q->mem_limit_bytes > q->mem_request_bytes && q->mem_limit_bytes > most;
-    if (mem == 0 || (mem >= q->mem_request_bytes && !shorten))
+    if (mem == 0 || (mem >= want && !shorten))
         return;
     if (shorten)
         units_format_size(most, limit);
-    if (mem < q->mem_request_bytes)
+    if (mem < want)
         snprintf(text, sizeof text, "--mem %s%s%s fits now on one device",
                  units_format_size(mem, size), shorten ? " --mem-limit " : "", limit);
     else

@@ -442,6 +442,9 @@ static void refusals_say_what_fits(void **state)
     ROW("limits that leave too little are the cause", strcmp(v.cause, "memory") == 0);
     ROW("what is free under them is said", strstr(v.why, "at most 500 MiB"));
     ROW("and what would fit", suggests(&s, &v, &second, "--mem 500MiB fits now"));
+    second = ask(1, 0, 400);
+    v = find(&s, &second, 0);
+    ROW("of a whole device too", suggests(&s, &v, &second, "--mem 500MiB fits now"));
     second = ask(1, 400 * MIB, 400);
     second.mem_limit_bytes = GIB;
     v = find(&s, &second, 0);

@@ -13,6 +13,7 @@
 #define WASTE_MEMORY    8192 /* states whose waste is remembered; a power of 2 */
 #define SHAPE_BUCKETS   1024
 #define SHAPE_NONE      UINT32_MAX
+#define WALK_LONG       512 /* classes seen, after which an ask gets an order of its own */
 
 /* What is known of a class's worth; valid for one birth and one target. */
 struct class_worth {
@@ -38,9 +39,10 @@ struct placer {
     struct shape *shape;
     uint32_t shape_count;
     uint32_t *chain, *bucket; /* shapes by hash of the ask */
-    struct shape_entry *aside;
-    uint32_t aside_room;
+    uint32_t *front;          /* scratch of a walk */
+    uint32_t front_room;
     uint64_t finds;
+    bool scans; /* always */
 };
 
 void place_policy_init(struct place_policy *policy)
@@ -85,7 +87,7 @@ void placer_destroy(struct placer *pl)
     free(pl->shape);
     free(pl->chain);
     free(pl->bucket);
-    free(pl->aside);
+    free(pl->front);
     free(pl);
 }
 
@@ -388,13 +390,9 @@ static int catch_up(struct placer *pl)
     const struct classes *c = &pl->pool->classes;
     if (c->room > pl->class_room) {
         struct class_worth *class = realloc(pl->class, c->room * sizeof *class);
-        struct shape_entry *aside = realloc(pl->aside, c->room * sizeof *aside);
-        if (class)
-            pl->class = class;
-        if (aside)
-            pl->aside = aside;
-        if (!class || !aside)
+        if (!class)
             return -SL_INTERNAL;
+        pl->class = class;
         memset(pl->class + pl->class_room, 0,
                (c->room - pl->class_room) * sizeof *pl->class);
         pl->class_room = c->room;
@@ -432,11 +430,18 @@ static uint32_t unused_longest(struct placer *pl)
     return oldest;
 }
 
-static struct shape *shape_of(struct placer *pl, const struct pool_ask *a)
+static uint32_t shape_known(const struct placer *pl, const struct pool_ask *a,
+                            uint32_t bucket)
 {
-    uint32_t bucket = ask_bucket(a), i = pl->bucket[bucket];
+    uint32_t i = pl->bucket[bucket];
     while (i != SHAPE_NONE && !ask_equal(&pl->shape[i].ask, a))
         i = pl->chain[i];
+    return i;
+}
+
+static struct shape *shape_of(struct placer *pl, const struct pool_ask *a)
+{
+    uint32_t bucket = ask_bucket(a), i = shape_known(pl, a, bucket);
     if (i == SHAPE_NONE) {
         i = pl->shape_count < PLACE_SHAPES ? pl->shape_count++ : unused_longest(pl);
         struct shape *s = &pl->shape[i];
@@ -450,6 +455,43 @@ static struct shape *shape_of(struct placer *pl, const struct pool_ask *a)
     return &pl->shape[i];
 }
 
+/*
+ * Asks that differ only in the nodes they may use share an order: labels are no part
+ * of a rank, nor are models where each node has only one.  Who is choosy
+ * passes over many, and gets an order of its own in the end.
+ */
+static struct shape *shape_for(struct placer *pl, const struct pool_ask *a)
+{
+    if (shape_known(pl, a, ask_bucket(a)) != SHAPE_NONE)
+        return shape_of(pl, a);
+    struct pool_ask common = *a;
+    common.need = common.avoid = (struct pool_labels){ 0 };
+    if (!pl->pool->mixed)
+        common.models = 0;
+    return shape_of(pl, &common);
+}
+
+/* May the ask use the class, which the shape's order has? */
+static bool class_is_for(const struct pool *p, const struct pool_ask *a,
+                         const struct shape *shape, const struct class_state *s)
+{
+    return pool_kind_suits(p, a, s->kind) &&
+           (a->models == shape->ask.models || !a->devices ||
+            a->models >> s->device[0].model & 1);
+}
+
+static int reserve_front(struct placer *pl, uint32_t room)
+{
+    if (room <= pl->front_room)
+        return 0;
+    uint32_t *front = realloc(pl->front, 2 * (size_t)room * sizeof *front);
+    if (!front)
+        return -SL_INTERNAL;
+    pl->front = front;
+    pl->front_room = 2 * room;
+    return 0;
+}
+
 /* ---- the decision ---- */
 
 int placer_find(struct placer *pl, const struct pool_ask *a,
@@ -457,28 +499,33 @@ int placer_find(struct placer *pl, const struct pool_ask *a,
 {
     const struct classes *c = &pl->pool->classes;
     struct shape *shape;
-    struct shape_entry e;
-    uint32_t popped = 0, listed = 0, node = CLASS_NONE;
+    struct shape_walk walk;
+    uint32_t class, listed = 0, node = CLASS_NONE;
     uint32_t enough = rule_of(pl) == PLACE_FILL ? PLACE_SHORTLIST : 1;
     int64_t best = INT64_MAX;
     struct choice chosen;
     const struct class_state *state = NULL;
 
+    if (pl->scans)
+        return placer_scan(pl, a, filter, out);
     if (catch_up(pl))
         return -SL_INTERNAL;
-    shape = shape_of(pl, a);
-    if (shape_catch_up(shape, c, pl->generation, rank_class, pl))
+    shape = shape_for(pl, a);
+    if (shape_catch_up(shape, c, pl->generation, rank_class, pl) ||
+        reserve_front(pl, shape->count + 1))
         return -SL_INTERNAL;
-    while (listed < enough && shape_pop(shape, c, &e)) {
-        pl->aside[popped++] = e;
-        uint32_t first = classes_first(c, e.class, filter ? filter->node_ok : NULL,
+    shape_walk_begin(&walk, shape, c, pl->front);
+    while (listed < enough && (class = shape_walk_next(&walk)) != CLASS_NONE) {
+        const struct class_state *s = &c->class[class].state;
+        if (!class_is_for(pl->pool, a, shape, s))
+            continue;
+        uint32_t first = classes_first(c, class, filter ? filter->node_ok : NULL,
                                        filter ? filter->ctx : NULL);
         if (first == CLASS_NONE)
             continue;
         listed++;
-        const struct class_state *s = &c->class[e.class].state;
         struct choice choice;
-        rank_state(pl, a, s, 0, class_frag(pl, e.class), &choice);
+        rank_state(pl, a, s, 0, class_frag(pl, class), &choice);
         int64_t bucket = enough > 1 ? waste_bucket(pl, a, s, &choice) : 0;
         if (bucket < best) {
             best = bucket;
@@ -487,8 +534,9 @@ int placer_find(struct placer *pl, const struct pool_ask *a,
             state = s;
         }
     }
-    while (popped)
-        shape_push(shape, &pl->aside[--popped]);
+    shape_walk_end(&walk);
+    if (walk.seen > WALK_LONG && !ask_equal(&shape->ask, a))
+        shape_of(pl, a);
     if (node == CLASS_NONE)
         return -SL_NO_CAPACITY;
     locate(pl->pool, node, state, &chosen, out);
@@ -554,6 +602,11 @@ int placer_scan(struct placer *pl, const struct pool_ask *a,
         return -SL_NO_CAPACITY;
     locate(pl->pool, list[best_at].node, &list[best_at].state, &list[best_at].choice, out);
     return 0;
+}
+
+void placer_scan_always(struct placer *pl, bool on)
+{
+    pl->scans = on;
 }
 
 uint64_t placer_fragmentation_permille(struct placer *pl)

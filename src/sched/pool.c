@@ -147,6 +147,8 @@ int pool_add_node(struct pool *p, const struct pool_node *n, uint32_t *node,
         slot->device[i].now = (struct class_device){ .mem_bytes = n->device[i].mem_bytes,
                                                      .permille = 1000,
                                                      .model = (uint8_t)n->device[i].model };
+    for (uint32_t i = 1; i < n->device_count; i++)
+        p->mixed |= n->device[i].model != n->device[0].model;
     *node = p->node_count++;
     enter_class(p, *node);
     return 0;

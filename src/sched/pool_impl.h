@@ -31,6 +31,7 @@ struct pool {
     uint32_t node_count, node_room;
     struct pool_labels *kind; /* the label sets that nodes have */
     uint32_t kind_count, kind_room;
+    bool mixed; /* some node has devices of several models */
     struct classes classes;
     struct pool_step *try_step;
     uint32_t try_count, try_room;

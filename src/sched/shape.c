@@ -28,43 +28,112 @@ static void sift_down(struct shape *s, uint32_t at)
     s->heap[at] = e;
 }
 
-void shape_push(struct shape *s, const struct shape_entry *e)
+static void sift_up(struct shape *s, uint32_t at)
 {
-    uint32_t at = s->count++;
-    while (at && rank_less(&e->rank, &s->heap[(at - 1) / 2].rank)) {
+    struct shape_entry e = s->heap[at];
+    for (; at && rank_less(&e.rank, &s->heap[(at - 1) / 2].rank); at = (at - 1) / 2)
         s->heap[at] = s->heap[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    s->heap[at] = *e;
+    s->heap[at] = e;
 }
 
-static void drop_top(struct shape *s)
+static void heapify(struct shape *s)
 {
-    s->heap[0] = s->heap[--s->count];
+    for (uint32_t i = s->count / 2; i-- > 0;)
+        sift_down(s, i);
+}
+
+static bool lives(const struct shape *s, const struct classes *c, uint32_t at)
+{
+    return class_is(c, s->heap[at].class, s->heap[at].birth);
+}
+
+/* ---- walking ---- */
+
+static bool front_less(const struct shape_walk *w, uint32_t a, uint32_t b)
+{
+    return rank_less(&w->s->heap[a].rank, &w->s->heap[b].rank);
+}
+
+static void front_push(struct shape_walk *w, uint32_t place)
+{
+    uint32_t at = w->front_count++;
+    for (; at && front_less(w, place, w->front[(at - 1) / 2]); at = (at - 1) / 2)
+        w->front[at] = w->front[(at - 1) / 2];
+    w->front[at] = place;
+}
+
+static uint32_t front_pop(struct shape_walk *w)
+{
+    uint32_t best = w->front[0], last = w->front[--w->front_count], at = 0;
+    for (;;) {
+        uint32_t child = 2 * at + 1;
+        if (child >= w->front_count)
+            break;
+        if (child + 1 < w->front_count &&
+            front_less(w, w->front[child + 1], w->front[child]))
+            child++;
+        if (!front_less(w, w->front[child], last))
+            break;
+        w->front[at] = w->front[child];
+        at = child;
+    }
+    w->front[at] = last;
+    return best;
+}
+
+void shape_walk_begin(struct shape_walk *w, struct shape *s, const struct classes *c,
+                      uint32_t *front)
+{
+    w->s = s;
+    w->c = c;
+    w->front = front;
+    w->front_count = w->seen = w->dead_count = 0;
     if (s->count)
-        sift_down(s, 0);
+        front_push(w, 0);
 }
 
-bool shape_pop(struct shape *s, const struct classes *c, struct shape_entry *out)
+uint32_t shape_walk_next(struct shape_walk *w)
 {
-    while (s->count) {
-        *out = s->heap[0];
-        drop_top(s);
-        if (class_is(c, out->class, out->birth))
-            return true;
+    while (w->front_count) {
+        uint32_t at = front_pop(w);
+        w->seen++;
+        for (uint32_t child = 2 * at + 1; child <= 2 * at + 2 && child < w->s->count;
+             child++)
+            front_push(w, child);
+        if (lives(w->s, w->c, at))
+            return w->s->heap[at].class;
+        if (w->dead_count < SHAPE_WALK_DEAD)
+            w->dead[w->dead_count++] = at;
     }
-    return false;
+    return CLASS_NONE;
 }
+
+/* One that another's dropping moved is left for the next walk. */
+void shape_walk_end(struct shape_walk *w)
+{
+    struct shape *s = w->s;
+    while (w->dead_count) {
+        uint32_t at = w->dead[--w->dead_count];
+        if (at >= s->count || lives(s, w->c, at))
+            continue;
+        s->heap[at] = s->heap[--s->count];
+        if (at == s->count)
+            continue;
+        sift_up(s, at);
+        sift_down(s, at);
+    }
+}
+
+/* ---- catching up ---- */
 
 static void drop_dead(struct shape *s, const struct classes *c)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < s->count; i++)
-        if (class_is(c, s->heap[i].class, s->heap[i].birth))
+        if (lives(s, c, i))
             s->heap[kept++] = s->heap[i];
     s->count = kept;
-    for (uint32_t i = kept / 2; i-- > 0;)
-        sift_down(s, i);
+    heapify(s);
 }
 
 static int reserve(struct shape *s, uint32_t room)
@@ -79,12 +148,17 @@ static int reserve(struct shape *s, uint32_t room)
     return 0;
 }
 
-static void add(struct shape *s, const struct classes *c, uint32_t class,
-                shape_rank_fn *rank, void *ctx)
+/* At the end, out of order; false: the ask does not fit there. */
+static bool append(struct shape *s, const struct classes *c, uint32_t class,
+                   shape_rank_fn *rank, void *ctx)
 {
-    struct shape_entry e = { .birth = c->class[class].birth, .class = class };
-    if (rank(ctx, &s->ask, class, &e.rank))
-        shape_push(s, &e);
+    struct shape_entry *e = &s->heap[s->count];
+    if (!rank(ctx, &s->ask, class, &e->rank))
+        return false;
+    e->birth = c->class[class].birth;
+    e->class = class;
+    s->count++;
+    return true;
 }
 
 static int rebuild(struct shape *s, const struct classes *c, shape_rank_fn *rank, void *ctx)
@@ -94,7 +168,8 @@ static int rebuild(struct shape *s, const struct classes *c, shape_rank_fn *rank
         return -SL_INTERNAL;
     for (uint32_t i = 0; i < c->room; i++)
         if (c->class[i].count)
-            add(s, c, i, rank, ctx);
+            append(s, c, i, rank, ctx);
+    heapify(s);
     s->cursor = c->births;
     return 0;
 }
@@ -117,7 +192,8 @@ int shape_catch_up(struct shape *s, const struct classes *c, uint64_t generation
                 return -SL_INTERNAL;
             }
         }
-        add(s, c, class, rank, ctx);
+        if (append(s, c, class, rank, ctx))
+            sift_up(s, s->count - 1);
     }
     return 0;
 }

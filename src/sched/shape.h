@@ -3,13 +3,15 @@
  * Private to sched.
  *
  * The order is a lazy heap: classes are added when they are born (read off the
- * classes' log when the shape is next used), and dead ones are dropped when
- * they come up, or when they are most of the heap.
+ * classes' log when the shape is next used), and dead ones are dropped when a walk
+ * meets them, or when they are most of the heap.
  */
 #ifndef SCHED_SHAPE_H
 #define SCHED_SHAPE_H
 
 #include "pool_impl.h"
+
+#define SHAPE_WALK_DEAD 32 /* that one walk drops */
 
 /* What places a class in the order: smaller is better. */
 struct shape_rank {
@@ -47,9 +49,23 @@ void shape_finish(struct shape *s);
 int shape_catch_up(struct shape *s, const struct classes *c, uint64_t generation,
                    shape_rank_fn *rank, void *ctx);
 
-/* Take the best living class out of the order; false: none is left. */
-bool shape_pop(struct shape *s, const struct classes *c, struct shape_entry *out);
-/* Put back what was popped: there is room. */
-void shape_push(struct shape *s, const struct shape_entry *e);
+/*
+ * The living classes, best first, without taking them out: of a heap the next best is
+ * always a child of one that was seen.  The dead that are met are dropped at the end.
+ */
+struct shape_walk {
+    struct shape *s;
+    const struct classes *c;
+    uint32_t *front; /* heap of places in s->heap: seen is all above them */
+    uint32_t front_count, seen;
+    uint32_t dead[SHAPE_WALK_DEAD], dead_count;
+};
+
+/* `front` has room for s->count places, and one. */
+void shape_walk_begin(struct shape_walk *w, struct shape *s, const struct classes *c,
+                      uint32_t *front);
+/* The next class; CLASS_NONE: that was all. */
+uint32_t shape_walk_next(struct shape_walk *w);
+void shape_walk_end(struct shape_walk *w);
 
 #endif

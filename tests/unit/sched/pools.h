@@ -47,7 +47,7 @@ static inline struct pool_node node_of(uint32_t devices, uint32_t model, uint64_
     return n;
 }
 
-/* A pool of three models, some labels, and one node with devices of two models. */
+/* A pool of three models, some labels, and, if nodes are odd, some with devices of two models. */
 static inline struct pool *mixed_pool(struct rng *r, uint32_t nodes)
 {
     struct pool *p = pool_of(NULL, 0);
@@ -55,7 +55,7 @@ static inline struct pool *mixed_pool(struct rng *r, uint32_t nodes)
         uint32_t model = rng_below(r, 3), node;
         struct pool_node n =
             node_of(1u << rng_below(r, 4), model, 16u << model, 8 + 24 * rng_below(r, 4));
-        if (i % 7 == 3)
+        if (nodes % 2 && i % 7 == 3)
             n.device[0] = (struct pool_device){ .model = 2, .mem_bytes = 64 * GIB };
         n.labels.bits[i % POOL_LABEL_WORDS] = 1ull << rng_below(r, 3);
         if (pool_add_node(p, &n, &node, NULL))

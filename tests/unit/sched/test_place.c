@@ -275,6 +275,35 @@ static void many_shapes(void **state)
     pool_destroy(p);
 }
 
+/* Whoever may use few of many classes gets an order of its own in the end. */
+static void choosy_asks(void **state)
+{
+    struct rng r = { 5 };
+    struct pool *p = pool_of(NULL, 0);
+    struct place_policy policy;
+    struct placer *pl;
+    struct held held[HELD];
+    uint32_t count = 0, node;
+    for (uint32_t i = 0; i < 1500; i++) {
+        struct pool_node n = node_of(2, i % 2, 16, 8);
+        n.cpu_milli += i; /* a class each */
+        n.labels.bits[0] = i % 300 == 7;
+        assert_int_equal(pool_add_node(p, &n, &node, NULL), 0);
+    }
+    place_policy_init(&policy);
+    assert_int_equal(placer_create(p, &policy, &pl, NULL), 0);
+    random_target(pl, &r);
+    for (int i = 0; i < 60; i++) {
+        struct pool_ask a = { .devices = 1, .permille = 300, .mem_bytes = GIB };
+        a.need.bits[0] = i % 3 != 0;
+        a.models = i % 3 == 1 ? 2 : 0;
+        same_as_scan(pl, p, &a, NULL, held, &count);
+    }
+    pool_check(p);
+    placer_destroy(pl);
+    pool_destroy(p);
+}
+
 /* ---- the inner loops ---- */
 
 static void random_state(struct rng *r, struct class_state *s)
@@ -404,6 +433,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_target_needs_a_device),
     cmocka_unit_test(find_is_scan),
     cmocka_unit_test(many_shapes),
+    cmocka_unit_test(choosy_asks),
     cmocka_unit_test(inner_loops_are_their_definition),
 };
 ROWS_MAIN(tests)

@@ -2,11 +2,13 @@
 #include "broker_link.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -21,6 +23,7 @@
 #define START_TRIES      5
 #define START_PAUSE_MS   20
 #define START_TIMEOUT_MS 5000
+#define NO_ROOM          (64u << 10) /* then its log may lack its last word */
 
 void broker_link_init(struct broker_link *b, const struct rundir *dir, const char *program)
 {
@@ -124,6 +127,32 @@ static int start(struct broker_link *b, struct proc_id *id, struct sl_err *err)
     return rc;
 }
 
+/* Its own last word, without the newline; what a full disk kept it from writing is seen by the
+ * room. */
+static int fail_start(const struct broker_link *b, struct sl_err *err)
+{
+    static const char own[] = "\nsluice-broker: ";
+    char path[RUNDIR_SIZE + 24], said[320] = "\n";
+    struct statvfs fs;
+    snprintf(path, sizeof path, "%s/broker.log", b->run_dir);
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    off_t end = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+    ssize_t n =
+        fd < 0 ? 0
+               : pread(fd, said + 1, sizeof said - 2,
+                       end > (off_t)sizeof said - 2 ? end - (off_t)sizeof said + 2 : 0);
+    size_t len = n > 0 ? (size_t)n + 1 : 1;
+    said[said[len - 1] == '\n' ? len - 1 : len] = '\0';
+    const char *last = strrchr(said, '\n');
+    if (last && !strncmp(last, own, sizeof own - 1))
+        return sl_fail(err, SL_UNAVAILABLE, "the broker does not start in %s: %s",
+                       b->run_dir, last + sizeof own - 1);
+    if (statvfs(b->run_dir, &fs) == 0 && fs.f_blocks && fs.f_bavail * fs.f_frsize < NO_ROOM)
+        return sl_fail_sys(err, SL_UNAVAILABLE, ENOSPC, "the broker does not start in %s",
+                           b->run_dir);
+    return sl_fail(err, SL_UNAVAILABLE, "the broker does not start: see %s", path);
+}
+
 int broker_link_open(struct broker_link *b, struct sl_err *err)
 {
     broker_link_close(b);
@@ -144,8 +173,7 @@ int broker_link_open(struct broker_link *b, struct sl_err *err)
             usleep(START_PAUSE_MS * 1000);
             rc = start(b, &id, err);
         } else if (ended || clock_now_ns() > deadline)
-            rc = sl_fail(err, SL_UNAVAILABLE,
-                         "the broker does not start: see %s/broker.log", b->run_dir);
+            rc = fail_start(b, err);
     }
     return rc;
 }

@@ -3,15 +3,19 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "core/macros.h"
 #include "os/file.h"
 #include "os/log.h"
+
+#define FRONT_MAX_BYTES (64u << 20)
 
 /* Beside the programs in a build, in ../lib/sluice when installed. */
 static bool find_library(const struct agent *a, const char *name, char *out, size_t size)
@@ -25,7 +29,17 @@ static bool find_library(const struct agent *a, const char *name, char *out, siz
     return false;
 }
 
-/* By rename: a running job has the old one mapped. */
+static bool are_equal(const char *a, const char *b)
+{
+    AUTO_FREE char *x = NULL, *y = NULL;
+    size_t x_len = 0, y_len = 0;
+    return file_read(a, FRONT_MAX_BYTES, &x, &x_len, NULL) == 0 &&
+           file_read(b, FRONT_MAX_BYTES, &y, &y_len, NULL) == 0 && x_len == y_len &&
+           memcmp(x, y, x_len) == 0;
+}
+
+/* By rename: a running job has the old one mapped.  One that is right stays: the disk may be
+ * full. */
 static int copy_in(const struct agent *a, const char *name, struct sl_err *err)
 {
     char from[320], to[160], fresh[176], relative[64];
@@ -34,6 +48,10 @@ static int copy_in(const struct agent *a, const char *name, struct sl_err *err)
                        a->program_dir);
     snprintf(relative, sizeof relative, "front/%s", name);
     agent_path(a, relative, to, sizeof to);
+    if (are_equal(from, to))
+        return chmod(to, 0644) == 0
+                   ? 0
+                   : sl_fail_sys(err, SL_IO, errno, "cannot put %s in place", to);
     snprintf(fresh, sizeof fresh, "%s.new", to);
     unlink(fresh);
     int rc = file_copy(from, fresh, 0644, err);

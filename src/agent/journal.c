@@ -22,7 +22,7 @@
 #define JOURNAL_MAX_BYTES   (256u << 20) /* one that is longer is not read */
 #define JOURNAL_SMALL_BYTES (64u << 10)  /* not worth compacting */
 #define JOURNAL_GROWTH      (16u << 20)  /* with jobs in it, records can be large */
-#define JOURNAL_ROOM        (1u << 20)   /* of blocks kept beyond the end */
+#define JOURNAL_ROOM        (256u << 10) /* of blocks kept beyond the end */
 
 struct journal {
     int fd;

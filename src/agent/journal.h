@@ -9,7 +9,7 @@
  * A torn last record (a crash in the middle of a write) is cut when the file is
  * opened and kept beside it as "journal.cut"; damage before the end is an
  * error, because good records follow it and nothing may guess what is lost.
- * A megabyte of blocks is kept beyond the end, where the file system can: on a full disk
+ * A quarter of a megabyte of blocks is kept beyond the end, where the file system can: on a full disk
  * leases are still granted and ended.
  * One owner, one thread.
  */

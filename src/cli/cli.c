@@ -98,6 +98,8 @@ static const char *advice(const struct cli_command *c, const struct sl_err *err)
     case SL_TIMEOUT:
         return "try again, or wait longer";
     case SL_UNAVAILABLE:
+        if (strstr(err->msg, "No space left"))
+            return "make room in that file system, or choose another with --run-dir";
         if (strstr(err->msg, "sluice up")) /* what to do is said */
             return NULL;
         return "sluice doctor tests every part and says what is broken";

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -24,9 +25,10 @@
 #include "table.h"
 #include "views.h"
 
-#define INFO_MS   20000 /* a vendor's library may hang */
-#define CHECK_MS  60000 /* a cold compile of the kernel takes seconds */
-#define CHECK_MEM (64 * MIB)
+#define INFO_MS    20000 /* a vendor's library may hang */
+#define CHECK_MS   60000 /* a cold compile of the kernel takes seconds */
+#define CHECK_MEM  (64 * MIB)
+#define START_ROOM (4 * MIB)
 
 static void add(struct doctor *d, const char *hop, enum verdict verdict, const char *fix,
                 const char *fmt, ...) __attribute__((format(printf, 5, 6)));
@@ -46,6 +48,31 @@ static void add(struct doctor *d, const char *hop, enum verdict verdict, const c
         snprintf(c->fix, sizeof c->fix, "%s", fix);
 }
 
+/* A start needs some megabytes there: the front's copies, the ledger, the journal. */
+static void check_room(struct doctor *d)
+{
+    const char *path = d->cli->rundir.path;
+    struct statvfs fs;
+    char left[32], all[32];
+    uint64_t total = 0, room = 0;
+    if (!statvfs(path, &fs)) {
+        total = (uint64_t)fs.f_blocks * fs.f_frsize;
+        room = (uint64_t)fs.f_bavail * fs.f_frsize;
+    }
+    if (!total || room >= START_ROOM)
+        add(d, "run directory", CHECK_OK, NULL, "%s", path);
+    else if (agent_is_running(&d->cli->rundir))
+        add(d, "run directory", CHECK_WARN,
+            "make room there: sluice jobs --clear removes ended jobs and their logs",
+            "%s has only %s of %s free: no job's log grows", path, format_bytes(room, left),
+            format_bytes(total, all));
+    else
+        add(d, "run directory", CHECK_WARN,
+            "make room there, or choose another with --run-dir or SLUICE_RUN_DIR",
+            "%s has only %s of %s free: an agent may not start", path,
+            format_bytes(room, left), format_bytes(total, all));
+}
+
 static void check_rundir(struct doctor *d)
 {
     struct sl_err err = { 0 };
@@ -56,7 +83,7 @@ static void check_rundir(struct doctor *d)
             "give another with --run-dir or SLUICE_RUN_DIR, or repair this one", "%s",
             err.msg);
     else
-        add(d, "run directory", CHECK_OK, NULL, "%s", d->cli->rundir.path);
+        check_room(d);
 }
 
 static void check_programs(struct doctor *d)
@@ -91,6 +118,13 @@ static const char *text_of(const json_t *obj, const char *key)
     return text ? text : "";
 }
 
+/* What to do about a full disk is the same everywhere. */
+static const char *fix_of(const char *said, const char *fix)
+{
+    return strstr(said, "No space left") ? "make room there; see the run directory above"
+                                         : fix;
+}
+
 static void check_agent(struct doctor *d)
 {
     struct sl_err err = { 0 };
@@ -101,7 +135,8 @@ static void check_agent(struct doctor *d)
     }
     if (cli_connect(d->cli, d->may_run, &err) < 0 ||
         fetch_json(d->cli, "/v1/node", &d->node, &err) < 0) {
-        add(d, "agent", CHECK_BROKEN, "read agent.log in the run directory", "%s", err.msg);
+        add(d, "agent", CHECK_BROKEN,
+            fix_of(err.msg, "read agent.log in the run directory"), "%s", err.msg);
         return;
     }
     const char *version = text_of(d->node, "version");
@@ -410,7 +445,8 @@ static void check_run(struct doctor *d)
     AUTO_JSON json_t *said = rc == 0 ? json_parse(line, strlen(line), &err) : NULL;
     if (!said) {
         c.said[strcspn(c.said, "\n")] = 0;
-        add(d, "run", CHECK_BROKEN, "if there is no room, end other leases first",
+        add(d, "run", CHECK_BROKEN,
+            fix_of(c.said, "if there is no room, end other leases first"),
             "%s (exit status %d): %s", err.msg, status,
             c.said[0] ? c.said : "nothing on stderr");
         return;

@@ -224,8 +224,8 @@ static int keep_descriptors(const char *log, int ready)
 }
 
 /* The process between: starts the agent in a new session, waits until it is ready
- * or has ended, and says which by its own exit status. */
-static void middle(const char **argv, char **env, const char *log)
+ * or has ended, and says which by its own exit status; why it failed goes to `said`. */
+static void middle(const char **argv, char **env, const char *log, int said)
 {
     int pipe_fd[2];
     if (setsid() < 0 || chdir("/") || pipe(pipe_fd))
@@ -242,13 +242,17 @@ static void middle(const char **argv, char **env, const char *log)
         _exit(127);
     }
     dup2(pipe_fd[0], 0);
-    close_range(1, ~0u, 0); /* or a caller that reads our output waits for us */
+    dup2(said, 1);
+    close_range(2, ~0u, 0); /* or a caller that reads our output waits for us */
     struct pollfd p = { .fd = 0, .events = POLLIN };
     if (poll(&p, 1, READY_MS) <= 0)
         _exit(OUTCOME_SILENT);
-    char word[16] = "";
-    if (read(0, word, sizeof word) > 0 && word[0] != '-')
+    char word[LOG_TAIL] = "";
+    ssize_t len = read(0, word, sizeof word);
+    if (len > 0 && word[0] != '-')
         _exit(word[0] == '=' ? OUTCOME_LOST_RACE : OUTCOME_READY);
+    if (len > 1 && write(1, word + 1, (size_t)len - 1) < 0)
+        _exit(OUTCOME_FAILED);
     int status;
     if (waitpid(agent, &status, 0) != agent)
         _exit(OUTCOME_FAILED);
@@ -258,7 +262,8 @@ static void middle(const char **argv, char **env, const char *log)
     _exit(code == 2 ? OUTCOME_USAGE : OUTCOME_FAILED);
 }
 
-/* What the agent wrote to its log from `from` on, at most its last LOG_TAIL bytes. */
+/* The last line of the log from `from` on, if it is no event of its ordinary life: of an agent
+ * that ended before it could say why. */
 static void quote_log(const char *log, off_t from, char *out, size_t size)
 {
     AUTO_CLOSE int fd = open(log, O_RDONLY | O_CLOEXEC);
@@ -274,6 +279,8 @@ static void quote_log(const char *log, off_t from, char *out, size_t size)
     char *line = strrchr(out, '\n');
     if (line)
         memmove(out, line + 1, strlen(line + 1) + 1);
+    if (strstr(out, " info agent "))
+        out[0] = 0;
 }
 
 static bool wait_for_socket(const struct rundir *r)
@@ -305,10 +312,11 @@ static int name_tight_limit(struct sl_err *err)
     return 0;
 }
 
-static int fail_start(const char *log, off_t from, enum outcome how, struct sl_err *err)
+static int fail_start(const char *log, off_t from, enum outcome how, char said[LOG_TAIL],
+                      struct sl_err *err)
 {
-    char said[LOG_TAIL];
-    quote_log(log, from, said, sizeof said);
+    if (!said[0])
+        quote_log(log, from, said, LOG_TAIL);
     const char *prefix = "sluice-agent: ";
     if (!strncmp(said, prefix, strlen(prefix)))
         memmove(said, said + strlen(prefix), strlen(said + strlen(prefix)) + 1);
@@ -322,24 +330,32 @@ static int fail_start(const char *log, off_t from, enum outcome how, struct sl_e
 }
 
 /* Reap exactly the process between; the caller's other children are not ours. */
-static enum outcome run_middle(const char **argv, char **env, const char *log)
+static enum outcome run_middle(const char **argv, char **env, const char *log,
+                               char said[LOG_TAIL])
 {
+    int ends[2], status;
+    said[0] = 0;
+    if (pipe2(ends, O_CLOEXEC))
+        return OUTCOME_FAILED;
+    AUTO_CLOSE int from = ends[0];
     pid_t pid = fork();
-    int status;
     if (pid == 0)
-        middle(argv, env, log);
+        middle(argv, env, log, ends[1]);
+    close(ends[1]);
     if (pid < 0)
         return OUTCOME_FAILED;
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR)
             return OUTCOME_FAILED;
+    ssize_t len = read(from, said, LOG_TAIL - 1);
+    said[len > 0 ? len : 0] = 0;
     return WIFEXITED(status) ? (enum outcome)WEXITSTATUS(status) : OUTCOME_FAILED;
 }
 
 int agent_start(const struct rundir *r, const struct start_options *o, struct sl_err *err)
 {
     const char *argv[20];
-    char program[4096], file[PATH_MAX], log[108], *env[256];
+    char program[4096], file[PATH_MAX], log[108], said[LOG_TAIL], *env[256];
     struct stat st;
 
     if (agent_is_running(r))
@@ -355,7 +371,7 @@ int agent_start(const struct rundir *r, const struct start_options *o, struct sl
     build_argv(argv, program, r, o, true, file);
     build_env(env, ARRAY_LEN(env));
 
-    enum outcome how = run_middle(argv, env, log);
+    enum outcome how = run_middle(argv, env, log, said);
     if (how == OUTCOME_READY)
         return 0;
     /* another caller's agent has the lock and is on its way up */
@@ -364,7 +380,7 @@ int agent_start(const struct rundir *r, const struct start_options *o, struct sl
     if (how == OUTCOME_SILENT)
         return sl_fail(err, SL_TIMEOUT, "the agent is not ready after %d s; its log: %s",
                        READY_MS / 1000, log);
-    return fail_start(log, from, how, err);
+    return fail_start(log, from, how, said, err);
 }
 
 int agent_exec(const struct rundir *r, const struct start_options *o, struct sl_err *err)

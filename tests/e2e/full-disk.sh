@@ -43,8 +43,27 @@ row "another fills the file system" fill
 check "a program runs" 'sluice run -q --name five --mem 64MiB --compute 10 -- sh -c "exit 5"; [ $? = 5 ]'
 check "a job is handed over" 'sluice submit -q --name nine --mem 64MiB --compute 10 -- sh -c "exit 9"'
 eventually "and ends" '[ "$(why nine)" = "exited 9" ]'
+says "the doctor sees it" "look +run directory .*has only 0 .*of 48" sluice doctor --no-run
+row "down" sluice down
+row "and up again" sluice up --emulate a100-80g:1
+check "with what jobs need" 'sluice doctor --no-run | grep -q "^ok *front files"'
 row "down" sluice down
 rm "$SLUICE_RUN_DIR/junk"
 row "with room again: up" sluice up --emulate a100-80g:1
 check "how they ended is known" '[ "$(why five)" = "exited 5" ] && [ "$(why nine)" = "exited 9" ]'
+row "down" sluice down
+umount -l "$SLUICE_RUN_DIR"
+
+# --- a new one, too small or full
+mount -t tmpfs -o size=512k,mode=711 none "$SLUICE_RUN_DIR"
+says "a small one: which, and why" "did not start.* in $SLUICE_RUN_DIR: .*No space left" sluice up --emulate a100-80g:1
+says "and what to do" "to do: make room" sluice jobs -a
+check "the doctor names it first" 'sluice doctor 2>&1 | grep -E "^(look|BROKEN)" | head -1 | grep -q "run directory .*has only"'
+rm -rf "${SLUICE_RUN_DIR:?}"/*
+fill >/dev/null
+for what in "jobs -a" "up --emulate a100-80g:1"; do
+    # shellcheck disable=SC2086
+    says "a full one: sluice $what says why" "did not start.*No space left" sluice $what
+    check "and quotes no event for a cause" "! sluice $what 2>&1 | grep -q ' info '"
+done
 finish

@@ -176,17 +176,17 @@ static void room_is_kept(void **state)
     assert_int_equal(journal_open(path, count_records, &seen, &j, NULL, NULL), 0);
     struct stat st;
     stat(path, &st);
-    ROW("the disk may fill up: its blocks are there", blocks() >= 1 << 20);
+    ROW("the disk may fill up: its blocks are there", blocks() >= 256 << 10);
     ROW("behind the end", (size_t)st.st_size == len);
-    for (int i = 0; i < 10000; i++)
+    for (int i = 0; i < 3000; i++)
         append(j, i, NULL);
     stat(path, &st);
-    ROW("and again as it grows", blocks() >= (uint64_t)st.st_size + (512 << 10));
+    ROW("and again as it grows", blocks() >= (uint64_t)st.st_size + (128 << 10));
     json_t *live = json_pack("[{s:s,s:i}]", "kind", "test", "n", 7);
     journal_compact(j, live, NULL);
     json_decref(live);
     append(j, 8, NULL);
-    ROW("and when it is written anew", blocks() >= 1 << 20);
+    ROW("and when it is written anew", blocks() >= 256 << 10);
     journal_close(j);
 }
 

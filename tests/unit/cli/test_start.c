@@ -61,8 +61,9 @@ static int be_agent(int argc, char **argv)
             ready = atoi(argv[i + 1]);
     }
     if (getenv("SLUICE_TEST_FAIL")) {
-        fputs("first words\nsluice-agent: no device: the probe died\n", stderr);
-        return write(ready, "-no", 3) == 3;
+        static const char why[] = "-no device: the probe died";
+        fputs("2026-12-01T00:00:00Z info agent device device=po", stderr); /* a full disk */
+        return write(ready, why, sizeof why - 1) == sizeof why - 1;
     }
     if (getenv("SLUICE_TEST_USAGE")) {
         fputs("sluice-agent: --reserve: a size or a percentage\n", stderr);

@@ -84,7 +84,8 @@ static const struct cli_example submit_examples[] = {
 
 static const struct cli_option up_options[] = {
     { "emulate", 0, "MODEL:N", CLI_TEXT,
-      "no real device: N emulated ones of a model, or a file that describes a machine",
+      "no real device: N emulated ones of a model, or those of a file"
+      " (docs/guide/emulated-machines.md has its format)",
       .complete = "files" },
     { "share-tenants", 0, NULL, CLI_FLAG,
       "let different users share a device even where only the front holds them" },
@@ -199,6 +200,8 @@ const struct cli_command cli_commands[] = {
           " are as without Sluice.\n\n"
           "With no agent running, one is started in the background; it ends by itself 60"
           " seconds after its last lease.\n\n"
+          "kill -9 of sluice run itself ends neither the program nor its lease: sluice release"
+          " does.\n\n"
           "Standard output is the program's: -o json goes only with --detach, which prints"
           " the lease, and --dry-run, which prints the plan.",
       .options = run_options,
@@ -299,7 +302,8 @@ const struct cli_command cli_commands[] = {
       .run = cmd_logs },
     { .name = "up",
       .summary = "start the agent and the broker of this machine",
-      .synopsis = "[--emulate MODEL:N] [--share-tenants] [--foreground]",
+      .synopsis = "[--emulate MODEL:N | FILE] [--share-tenants] [--mem-overcommit RATIO]"
+                  " [--reserve SIZE] [--turn TIME] [--foreground]",
       .about = "Says what was found. If they run already it says so, and changes nothing. While"
                " leases of an agent that was killed live, its options hold on where none are"
                " given, and this is said.",

@@ -144,16 +144,19 @@ static int read_device(const json_t *j, struct device *d, char *slug, size_t slu
                                         "driver",
                                         NULL };
     const char *like = NULL;
+    char names[160];
     *n = 1;
     int rc = json_only_keys(j, keys, err);
-    if (rc == 0)
-        rc = json_get_str(j, "like", &like, err);
+    if (rc < 0)
+        return sl_prefix(err, "expected are like, model, memory_bytes, count and others");
+    rc = json_get_str(j, "like", &like, err);
     if (rc < 0)
         return rc;
     fill_common(d);
     const struct emulated_model *m = like ? emulated_model_find(like) : NULL;
     if (like && !m)
-        return sl_fail(err, SL_INVALID, "\"like\": no model \"%s\"", like);
+        return sl_fail(err, SL_INVALID, "\"like\": no model is called \"%s\"; known are %s",
+                       like, emulated_model_names(names, sizeof names));
     if (m)
         fill_from_model(d, m);
     rc = json_copy_str(j, "vendor", d->vendor, sizeof d->vendor, err);
@@ -173,7 +176,9 @@ static int read_device(const json_t *j, struct device *d, char *slug, size_t slu
         return rc;
     if (!d->model[0] || d->memory_bytes == 0 || d->reserve_bytes >= d->memory_bytes)
         return sl_fail(err, SL_INVALID,
-                       "a device needs \"model\", \"memory_bytes\" and a smaller reserve");
+                       "\"like\", or \"model\" and \"memory_bytes\", is needed; the "
+                       "reserve is smaller "
+                       "than the memory");
     if (d->max_alloc_bytes == 0)
         d->max_alloc_bytes = d->memory_bytes - d->reserve_bytes;
     make_slug(m ? m->name : d->model, slug, slug_size);
@@ -194,14 +199,21 @@ static int add_machine(const char *path, struct device *out, uint32_t max, uint3
         return sl_prefix(err, "%s", path);
     const json_t *list = json_object_get(root, "devices"), *item;
     if (!json_is_array(list))
-        return sl_fail(err, SL_INVALID, "%s: \"devices\" must be a list", path);
+        return sl_fail(err, SL_INVALID,
+                       "%s: \"devices\" must be a list, such as "
+                       "{\"devices\": [{\"like\": \"a100-80g\", \"count\": 2}]}",
+                       path);
     rc = json_only_keys(root, keys, err);
+    if (rc < 0)
+        sl_prefix(err, "expected are machine, source, devices");
     json_array_foreach((json_t *)list, i, item) {
         struct device d;
         char slug[48];
         uint32_t n;
         if (rc == 0)
             rc = read_device(item, &d, slug, sizeof slug, &n, err);
+        if (rc < 0)
+            return sl_prefix(err, "%s: device %zu", path, i + 1);
         for (uint32_t k = 0; rc == 0 && k < n; k++)
             rc = append(&d, slug, out, max, count, err);
     }

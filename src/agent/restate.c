@@ -2,8 +2,11 @@
  * when it is new. */
 #include "agent.h"
 
+#include "base/cleanup.h"
+
 #include <inttypes.h>
 #include <signal.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +14,21 @@
 #include "core/clock.h"
 #include "core/macros.h"
 #include "os/log.h"
+
+/* A broker's command line is "sluice-broker --run-dir DIR". */
+static void name_holder(struct device *d)
+{
+    char path[32], words[512] = "";
+    const char *dir = "";
+    snprintf(path, sizeof path, "/proc/%d/cmdline", d->holder_pid);
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t len = fd < 0 ? 0 : read(fd, words, sizeof words - 1);
+    for (const char *w = words; w < words + len; w += strlen(w) + 1)
+        if (!strcmp(w, "--run-dir") && w + strlen(w) + 1 < words + len)
+            dir = w + strlen(w) + 1;
+    snprintf(d->why, sizeof d->why, "the broker with pid %d of uid %u has it%s%.70s",
+             d->holder_pid, d->holder_uid, dir[0] ? ", in " : "", dir);
+}
 
 int restate_device(struct agent *a, struct device *d, struct sl_err *err)
 {
@@ -34,8 +52,7 @@ int restate_device(struct agent *a, struct device *d, struct sl_err *err)
         d->holder_pid = m.device.holder_pid;
         d->holder_uid = m.device.holder_uid;
         if (d->holder_pid > 0)
-            snprintf(d->why, sizeof d->why, "the broker with pid %d of uid %u has it",
-                     d->holder_pid, d->holder_uid);
+            name_holder(d);
         else
             snprintf(d->why, sizeof d->why, "another broker on this machine has it");
         if (!was_held)

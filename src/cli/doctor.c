@@ -266,6 +266,13 @@ static void find_pocl_cache(char *out, size_t size)
         snprintf(out, size, "%s/.cache/pocl", home ? home : "");
 }
 
+/* Another user's is not ended by us, nor is our HOME its. */
+static bool agent_is_mine(const struct doctor *d)
+{
+    struct stat st;
+    return stat(d->cli->rundir.path, &st) || st.st_uid == geteuid();
+}
+
 static void check_drivers(struct doctor *d, const json_t *info)
 {
     const char *dir = getenv("OCL_ICD_VENDORS");
@@ -281,8 +288,10 @@ static void check_drivers(struct doctor *d, const json_t *info)
             d->visible == 1 ? "" : "s");
     else if (pocl && !doctor_can_make(cache))
         add(d, "drivers", CHECK_BROKEN,
-            "set HOME to a folder that can be written, then sluice down: an agent looks for"
-            " devices at its start",
+            agent_is_mine(d)
+                ? "set HOME to a folder that can be written, then sluice down: an"
+                  " agent looks for devices at its start"
+                : "set HOME to a folder that can be written",
             "%u in %s, but no device: PoCL cannot write its cache, %s", icds, dir, cache);
     else
         add(d, "drivers", CHECK_BROKEN,
@@ -323,7 +332,7 @@ static void check_devices(struct doctor *d)
     struct sl_err err = { 0 };
     AUTO_FREE struct device *devices = NULL;
     size_t count = 0, good = 0;
-    char why[200] = "";
+    char why[200] = "", fix[200] = "see sluice devices";
 
     if (fetch_devices(d->cli, &devices, &count, &err) < 0) {
         add(d, "devices", CHECK_BROKEN, "read agent.log in the run directory", "%s",
@@ -335,6 +344,10 @@ static void check_devices(struct doctor *d)
             good++;
             d->real += !devices[i].emulated;
         } else if (!why[0]) {
+            const char *dir = strstr(devices[i].why, ", in /");
+            if (devices[i].state == DEVICE_HELD && dir)
+                snprintf(fix, sizeof fix, "sluice --run-dir %s down gives it back",
+                         dir + strlen(", in "));
             snprintf(why, sizeof why, "; %s is %s: %s", devices[i].id,
                      device_state_name(devices[i].state), devices[i].why);
         }
@@ -345,11 +358,10 @@ static void check_devices(struct doctor *d)
             "up",
             "the agent found none");
     else if (!good)
-        add(d, "devices", CHECK_BROKEN, "see sluice devices", "none of %zu can be lent%s",
-            count, why);
+        add(d, "devices", CHECK_BROKEN, fix, "none of %zu can be lent%s", count, why);
     else
-        add(d, "devices", why[0] ? CHECK_WARN : CHECK_OK, "see sluice devices",
-            "%zu of %zu can be lent%s%s", good, count,
+        add(d, "devices", why[0] ? CHECK_WARN : CHECK_OK, fix, "%zu of %zu can be lent%s%s",
+            good, count,
             d->real == good ? ""
             : d->real       ? ", some of them emulated"
                             : ", emulated",

@@ -200,6 +200,9 @@ check "FF34: each is in the guide" \
 
 # --- FF25: the doctor names the hop that is broken
 check "FF25: all is well" 'sluice doctor'
+says "FF25: of a device that another broker holds: whose, and the way out" "to do: sluice --run-dir $SLUICE_RUN_DIR down" \
+    sluice --run-dir "$scratch/other" doctor
+sluice --run-dir "$scratch/other" down >/dev/null
 agent=$(node .pid)
 kill -STOP "$agent"
 kill -9 "$(pgrep -f "^[^ ]*sluice-broker .*$SLUICE_RUN_DIR")"

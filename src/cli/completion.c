@@ -49,6 +49,7 @@ static void print_value_cases(FILE *out, const struct cli_command *c)
 
 void cli_print_completion(FILE *out)
 {
+    static const struct cli_command none = { .name = "" }; /* before a command */
     fputs("# bash completion for sluice: source <(sluice completion bash)\n"
           "_sluice_words() { COMPREPLY=($(compgen -W \"$1\" -- \"$cur\")); }\n"
           "_sluice_ask() {\n"
@@ -69,6 +70,7 @@ void cli_print_completion(FILE *out)
           "break;;"
           " esac\n  done\n  case $cmd:$prev in\n",
           out);
+    print_value_cases(out, &none);
     for (const struct cli_command *c = cli_commands; c->name; c++)
         print_value_cases(out, c);
     fputs("  esac\n  case $cmd:$cur in\n", out);

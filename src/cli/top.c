@@ -1,6 +1,7 @@
 /* The command top: the picture once, or live on the whole screen. */
 #include <curses.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -248,14 +249,22 @@ static bool handle_key(struct top *t, int key)
     return true;
 }
 
+static volatile sig_atomic_t interrupted;
+
+static void note_interrupt(int sig)
+{
+    interrupted = 1;
+}
+
 static int run_live(struct top *t, int interval_ms)
 {
     struct sl_err err = { 0 };
     if (look(t, &err) < 0)
         return cli_fail(t->cli, &err);
+    signal(SIGINT, note_interrupt); /* the screen's own would end with 1 */
     start_screen(t->cli);
     timeout(interval_ms);
-    for (;;) {
+    while (!interrupted) {
         show(t);
         int key = getch();
         if (!handle_key(t, key))
@@ -264,7 +273,7 @@ static int run_live(struct top *t, int interval_ms)
             look(t, &err);
     }
     endwin();
-    return 0;
+    return interrupted ? 128 + SIGINT : 0;
 }
 
 int cmd_top(struct cli *cli, const struct cli_args *args)

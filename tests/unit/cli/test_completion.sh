@@ -22,6 +22,7 @@ offers sluice run --mode b gives burst besteffort
 offers sluice run --mode = b gives burst besteffort
 offers sluice run --mode = gives hard burst besteffort
 offers sluice ps -o '' gives table json
+offers sluice -o '' gives table json
 offers sluice help de gives devices
 offers sluice --run-dir /tmp dev gives devices
 offers sluice completion '' gives bash

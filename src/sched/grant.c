@@ -204,7 +204,7 @@ int line_try(struct sched *s, struct line *l)
         if (better_news(why[i].verdict, why[best].verdict))
             best = i;
     }
-    for (uint32_t i = 0; i < r->form->option_count; i++) {
+    for (uint32_t i = 0; i < r->form->option_count && !l->searched; i++) {
         bool nominated = false;
         if (why[i].verdict != SCHED_NO_ROOM)
             continue;
@@ -212,6 +212,7 @@ int line_try(struct sched *s, struct line *l)
         if (rc || nominated)
             return rc;
     }
+    l->searched = true;
     l->verdict = why[best].verdict;
     l->blocked_by = why[best].blocked_by;
     for (uint32_t i = 0; i < r->form->option_count; i++)

@@ -384,8 +384,10 @@ void queue_wake_tenant(struct sched *s, uint32_t tenant)
 {
     for (struct line *l = s->parked, *next; l; l = next) {
         next = l->parked_next;
-        if (tenant_is_below(s, l->tenant, tenant))
+        if (tenant_is_below(s, l->tenant, tenant)) {
+            l->searched = false;
             line_wake(s, l);
+        }
     }
 }
 
@@ -452,8 +454,10 @@ void queue_wake_evictors(struct sched *s)
         if (!looked || looked->tenant != l->tenant || looked->priority != l->priority)
             highest = evictable_level(s, l);
         looked = l;
-        if (highest > l->level || is_owed(s, l->tenant))
+        if (highest > l->level || is_owed(s, l->tenant)) {
+            l->searched = false;
             line_wake(s, l);
+        }
     }
 }
 

@@ -32,6 +32,7 @@ struct line {
     enum sched_verdict verdict;
     uint32_t blocked_by; /* the tenant whose limit bars a model, or TENANT_NONE */
     uint32_t option, group;
+    bool searched; /* for victims, in vain; not again before a tick or another quota */
     struct line *parked_next, *parked_prev;
     bool parked;
 };

@@ -37,6 +37,7 @@ void classes_init(struct classes *c)
 void classes_finish(struct classes *c)
 {
     free(c->class);
+    free(c->birth);
     free(c->member);
     free(c->bucket);
     free(c->log);
@@ -65,12 +66,15 @@ int classes_reserve(struct classes *c, uint32_t nodes)
     struct class *class = realloc(c->class, room * sizeof *class);
     if (class)
         c->class = class;
+    uint64_t *birth = realloc(c->birth, room * sizeof *birth);
+    if (birth)
+        c->birth = birth;
     struct class_member *member = realloc(c->member, room * sizeof *member);
     if (member)
         c->member = member;
     uint32_t *bucket = malloc(2 * (size_t)room * sizeof *bucket);
     uint32_t *log = malloc(4 * (size_t)room * sizeof *log);
-    if (!class || !member || !bucket || !log) {
+    if (!class || !birth || !member || !bucket || !log) {
         free(bucket);
         free(log);
         return -SL_INTERNAL;
@@ -86,6 +90,7 @@ int classes_reserve(struct classes *c, uint32_t nodes)
     c->log_mask = 4 * room - 1;
     for (uint32_t i = room; i-- > c->room;) {
         c->class[i] = (struct class){ .next = c->unused };
+        c->birth[i] = CLASS_UNBORN;
         c->unused = i;
     }
     c->room = room;
@@ -165,10 +170,9 @@ static uint32_t bear(struct classes *c, const struct class_state *s, uint64_t ha
     struct class *k = &c->class[number];
     c->unused = k->next;
     uint32_t *head = &c->bucket[hash & c->bucket_mask];
-    *k = (struct class){
-        .state = *s, .hash = hash, .birth = c->births, .root = CLASS_NONE, .next = *head
-    };
+    *k = (struct class){ .state = *s, .hash = hash, .root = CLASS_NONE, .next = *head };
     *head = number;
+    c->birth[number] = c->births;
     c->log[c->births++ & c->log_mask] = number;
     c->live++;
     return number;
@@ -198,6 +202,7 @@ void classes_leave(struct classes *c, uint32_t number, uint32_t node)
     while (*link != number)
         link = &c->class[*link].next;
     *link = k->next;
+    c->birth[number] = CLASS_UNBORN;
     k->next = c->unused;
     c->unused = number;
     c->live--;

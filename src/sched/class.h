@@ -11,7 +11,8 @@
 
 #include "sched/pool.h"
 
-#define CLASS_NONE UINT32_MAX
+#define CLASS_NONE   UINT32_MAX
+#define CLASS_UNBORN UINT64_MAX
 
 /* A device as its class sees it; devices of a class are sorted by this. */
 struct class_device {
@@ -40,7 +41,6 @@ struct class
 {
     struct class_state state;
     uint64_t hash;  /* of the state: the same in every process */
-    uint64_t birth; /* position in the log; unique */
     uint32_t root;  /* of the tree of its members, by number */
     uint32_t count; /* members; 0: the slot is free */
     uint32_t next;  /* in its hash chain, or among the free slots */
@@ -54,8 +54,10 @@ struct class_member {
 
 struct classes {
     struct class *class;
+    uint64_t
+        *birth; /* of each: its position in the log, unique; CLASS_UNBORN: a free slot */
     struct class_member *member; /* by node */
-    uint32_t room;               /* of both: one slot more than there are nodes */
+    uint32_t room;               /* of these: one slot more than there are nodes */
     uint32_t live;
     uint32_t unused; /* head of the free slots, by `next` */
     uint32_t *bucket;
@@ -84,7 +86,7 @@ uint32_t classes_first(const struct classes *c, uint32_t number,
 
 static inline bool class_is(const struct classes *c, uint32_t number, uint64_t birth)
 {
-    return c->class[number].count && c->class[number].birth == birth;
+    return c->birth[number] == birth;
 }
 
 /* Births from `position` on are still in the log. */

@@ -9,8 +9,8 @@
 #include "worth.h"
 
 #define PLACE_SHORTLIST 8
-#define PLACE_SHAPES    512  /* orders kept; the one unused longest makes room */
-#define WASTE_MEMORY    8192 /* states whose waste is remembered; a power of 2 */
+#define PLACE_SHAPES    512   /* orders kept; the one unused longest makes room */
+#define WASTE_MEMORY    32768 /* states whose waste is remembered; a power of 2 */
 #define SHAPE_BUCKETS   1024
 #define SHAPE_NONE      UINT32_MAX
 #define WALK_LONG       512 /* classes seen, after which an ask gets an order of its own */
@@ -306,9 +306,10 @@ static const struct worth_frag *class_frag(struct placer *pl, uint32_t class)
 {
     struct class_worth *w = &pl->class[class];
     const struct class *k = &pl->pool->classes.class[class];
+    uint64_t birth = pl->pool->classes.birth[class];
     if (rule_of(pl) == PLACE_FILL &&
-        (w->birth != k->birth || w->generation != pl->generation)) {
-        w->birth = k->birth;
+        (w->birth != birth || w->generation != pl->generation)) {
+        w->birth = birth;
         w->generation = pl->generation;
         pl->worth->frag(pl->target, &k->state, &w->frag);
     }

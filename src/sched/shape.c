@@ -155,7 +155,7 @@ static bool append(struct shape *s, const struct classes *c, uint32_t class,
     struct shape_entry *e = &s->heap[s->count];
     if (!rank(ctx, &s->ask, class, &e->rank))
         return false;
-    e->birth = c->class[class].birth;
+    e->birth = c->birth[class];
     e->class = class;
     s->count++;
     return true;

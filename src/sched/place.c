@@ -13,7 +13,7 @@
 #define WASTE_MEMORY    32768 /* states whose waste is remembered; a power of 2 */
 #define SHAPE_BUCKETS   1024
 #define SHAPE_NONE      UINT32_MAX
-#define WALK_LONG       512 /* classes seen, after which an ask gets an order of its own */
+#define WALK_LONG       2048 /* classes seen, after which an ask gets an order of its own */
 
 /* What is known of a class's worth; valid for one birth and one target. */
 struct class_worth {

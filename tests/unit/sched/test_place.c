@@ -284,7 +284,7 @@ static void choosy_asks(void **state)
     struct placer *pl;
     struct held held[HELD];
     uint32_t count = 0, node;
-    for (uint32_t i = 0; i < 1500; i++) {
+    for (uint32_t i = 0; i < 2500; i++) {
         struct pool_node n = node_of(2, i % 2, 16, 8);
         n.cpu_milli += i; /* a class each */
         n.labels.bits[0] = i % 300 == 7;

@@ -13,7 +13,9 @@
 #define WASTE_MEMORY    32768 /* states whose waste is remembered; a power of 2 */
 #define SHAPE_BUCKETS   1024
 #define SHAPE_NONE      UINT32_MAX
-#define WALK_LONG       2048 /* classes seen, after which an ask gets an order of its own */
+/* Classes seen, after which an ask gets an order of its own: found what it looked for, or not. */
+#define WALK_LONG 2048
+#define WALK_VAIN 64
 
 /* What is known of a class's worth; valid for one birth and one target. */
 struct class_worth {
@@ -536,7 +538,7 @@ int placer_find(struct placer *pl, const struct pool_ask *a,
         }
     }
     shape_walk_end(&walk);
-    if (walk.seen > WALK_LONG && !ask_equal(&shape->ask, a))
+    if (walk.seen > (listed < enough ? WALK_VAIN : WALK_LONG) && !ask_equal(&shape->ask, a))
         shape_of(pl, a);
     if (node == CLASS_NONE)
         return -SL_NO_CAPACITY;

@@ -341,7 +341,7 @@ static uint64_t mix(uint64_t h, uint64_t x)
 /* The state is known by its content; which class it is does not matter. */
 static int32_t waste_of(struct placer *pl, const struct class_state *s)
 {
-    uint64_t h = mix(s->host_mem_bytes, (uint64_t)s->cpu_milli << 32 | s->kind);
+    uint64_t h = mix(mix(0, s->host_mem_bytes), (uint64_t)s->cpu_milli << 32 | s->kind);
     for (uint32_t i = 0; i < s->device_count; i++)
         h = mix(mix(h, s->device[i].mem_bytes),
                 (uint64_t)s->device[i].permille << 8 | s->device[i].model);

@@ -304,6 +304,40 @@ static void choosy_asks(void **state)
     pool_destroy(p);
 }
 
+/* What was asked before does not matter, whatever states it made the placer remember. */
+static void history_is_forgotten(void **state)
+{
+    struct rng r = { 9 };
+    struct pool *p = pool_of(NULL, 0);
+    struct place_policy policy;
+    struct placer *old, *fresh;
+    uint32_t node;
+    for (uint32_t i = 0; i < 64; i++) {
+        struct pool_node n = node_of(4, 0, 16, 8);
+        n.cpu_milli = 8000 ^ i * 64; /* less of one, more of the other */
+        n.host_mem_bytes = (uint64_t)i * 64 << 32;
+        assert_int_equal(pool_add_node(p, &n, &node, NULL), 0);
+    }
+    place_policy_init(&policy);
+    assert_int_equal(placer_create(p, &policy, &old, NULL), 0);
+    random_target(old, &r);
+    for (int i = 0; i < 200; i++) {
+        struct pool_ask a = random_ask(&r);
+        struct pool_place by_old = { 0 }, by_fresh = { 0 };
+        struct rng again = { 9 };
+        assert_int_equal(placer_create(p, &policy, &fresh, NULL), 0);
+        random_target(fresh, &again);
+        int rc = placer_find(old, &a, NULL, &by_old);
+        assert_int_equal(placer_find(fresh, &a, NULL, &by_fresh), rc);
+        assert_memory_equal(&by_old, &by_fresh, sizeof by_old);
+        if (!rc)
+            pool_take(p, &a, &by_old);
+        placer_destroy(fresh);
+    }
+    placer_destroy(old);
+    pool_destroy(p);
+}
+
 /* ---- the inner loops ---- */
 
 static void random_state(struct rng *r, struct class_state *s)
@@ -434,6 +468,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(find_is_scan),
     cmocka_unit_test(many_shapes),
     cmocka_unit_test(choosy_asks),
+    cmocka_unit_test(history_is_forgotten),
     cmocka_unit_test(inner_loops_are_their_definition),
 };
 ROWS_MAIN(tests)

@@ -24,4 +24,11 @@ def header($columns): ($columns | row), "|" + ($columns | map("---|") | join("")
   header(["trace", "fifo", "sjf", "qssf", "Themis", "AntMan", "Muri-L", "Muri-S"]),
   (.[] | .trace as $t | [.trace]
     + [(.policies[] | select(.policy == ("fifo", "sjf", "qssf")) | .avg_jct_s | hours)]
-    + (["themis", "antman", "Muri_L", "Muri_S"] | map($theirs["\($t) \(.)"].avg_jct_s | hours)) | row)
+    + (["themis", "antman", "Muri_L", "Muri_S"] | map($theirs["\($t) \(.)"].avg_jct_s | hours)) | row),
+  "", "Our own on the scheduler core, beside the known ones of the same run; `sluice` (told) and `sluice-blind` move nobody who stays, srtf and srsf place all anew at every event:", "",
+  header(["trace", "average JCT: srsf", "sluice", "less srsf", "p99: srsf", "sluice", "average JCT: tiresias", "sluice-blind", "less tiresias"]),
+  (.[] | (.policies | map({ key: .policy, value: . }) | from_entries) as $p | [.trace,
+      ($p.srsf.avg_jct_s | hours), ($p.sluice.avg_jct_s | hours), ($p.sluice.avg_jct_s / $p.srsf.avg_jct_s - 1 | percent),
+      ($p.srsf.p99_jct_s | hours), ($p.sluice.p99_jct_s | hours),
+      ($p.tiresias.avg_jct_s | hours), ($p["sluice-blind"].avg_jct_s | hours),
+      ($p["sluice-blind"].avg_jct_s / $p.tiresias.avg_jct_s - 1 | percent)] | row)

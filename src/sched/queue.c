@@ -161,6 +161,7 @@ static void form_unref(struct sched *s, struct form *f)
 /* ---- service ---- */
 
 #define SERVICE_LEAST_MS 1000
+#define LATE             8 /* an eighth over the prediction is late */
 
 /* Milli-devices of compute, of its first option. */
 static uint64_t compute_milli(const struct form *f)
@@ -183,23 +184,35 @@ static uint64_t service(const struct sched *s, const struct request *r)
 {
     uint64_t ran = ran_ms(s, r), ms = ran;
     if (s->policy.order == SCHED_BY_REMAINING && r->work_ms)
-        ms = r->work_ms > ran ? r->work_ms - ran : 0;
+        ms = r->work_ms > ran                       ? r->work_ms - ran
+             : ran - r->work_ms < r->work_ms / LATE ? 0                 /* nearly done */
+                                                    : ran - r->work_ms; /* so much again */
     if (s->policy.order == SCHED_BY_REMAINING && ms < SERVICE_LEAST_MS)
         ms = SERVICE_LEAST_MS;
     unsigned __int128 all = (unsigned __int128)compute_milli(r->form) * ms;
     return all >> 63 ? UINT64_MAX >> 1 : (uint64_t)all;
 }
 
-/* A power of two of device-seconds. */
-static uint32_t level_of(uint64_t service)
+/* Steps of the logarithm of device-seconds: what is in one step does not evict.  Who got
+ * least so far is known in powers of two only, as nobody should take turns; who needs least
+ * grows less by running, so an eighth of that will do. */
+static uint32_t level_of(uint64_t service, bool fine)
 {
     uint64_t seconds = service / 1000000;
-    return seconds ? 64 - (uint32_t)__builtin_clzll(seconds) : 0;
+    if (!seconds)
+        return 0;
+    uint32_t power = 63 - (uint32_t)__builtin_clzll(seconds);
+    if (!fine)
+        return 1 + power;
+    uint64_t eighths = power >= 3 ? seconds >> (power - 3) : seconds << (3 - power);
+    return 1 + 8 * power + (uint32_t)(eighths & 7);
 }
 
 uint32_t service_level(const struct sched *s, const struct request *r)
 {
-    return s->policy.order == SCHED_BY_AGE ? 0 : level_of(service(s, r));
+    if (s->policy.order == SCHED_BY_AGE)
+        return 0;
+    return level_of(service(s, r), s->policy.order == SCHED_BY_REMAINING);
 }
 
 uint64_t service_rank(const struct sched *s, const struct request *r)

@@ -24,7 +24,8 @@ static const struct sim_option jobs_options[] = {
     { "trace", "FILE", "the trace; may be gzip", .required = true },
     { "nodes", "NxD", "N nodes of D devices each, such as 8x8; or a csv file with a column gpu, a row"
       " per node", .required = true },
-    { "policy", "LIST", "names between commas: fifo, sjf, srtf, srsf, tiresias, qssf (default: all)" },
+    { "policy", "LIST", "names between commas: fifo, sjf, srtf, srsf, tiresias, qssf, sluice, sluice-blind,"
+      " sluice-history, sluice-told (default: all)" },
     { "ties", "N", "average over N orders of the jobs that were submitted at the same moment, drawn by"
       " seed (default: 10; muri: 1); 1 is the order of the file", .min = 1, .max = 1000 },
     { "no-start-overhead", NULL, "muri: leave out that at every event each running job loses its start"

@@ -26,6 +26,18 @@ static const struct {
     { "qssf",
       "the least predicted time x devices first, from what its owner ran before",
       { &job_policy_qssf, &job_policy_qssf } },
+    { "sluice",
+      "our own: told where a job says how long it takes (muri), else blind",
+      { &job_policy_sluice, &job_policy_sluice } },
+    { "sluice-blind",
+      "our own, run times unknown: the least attained service first, in powers of two",
+      { &job_policy_sluice_blind, &job_policy_sluice_blind } },
+    { "sluice-history",
+      "our own, run times predicted from what its owner ran before",
+      { &job_policy_sluice_history, &job_policy_sluice_history } },
+    { "sluice-told",
+      "our own, run times known beforehand",
+      { &job_policy_sluice_told, &job_policy_sluice_told } },
 };
 
 const char *jobsim_policy_name(unsigned i)

@@ -113,5 +113,7 @@ extern const struct job_policy job_policy_fifo, job_policy_sjf, job_policy_qssf;
 extern const struct job_policy job_policy_srtf_helios, job_policy_srsf_helios;
 extern const struct job_policy job_policy_srtf_muri, job_policy_srsf_muri;
 extern const struct job_policy job_policy_tiresias_muri, job_policy_tiresias_lucid;
+extern const struct job_policy job_policy_sluice, job_policy_sluice_blind,
+    job_policy_sluice_history, job_policy_sluice_told;
 
 #endif

@@ -156,6 +156,29 @@ static void preemption(void **state)
     check_rows(rows, ARRAY_LEN(rows), &helios);
 }
 
+static void our_own(void **state)
+{
+    static const struct row rows[] = {
+        { "who had less so far goes first", "sluice-blind", "1x1",
+          "a,0,1,100,\nb,50,1,10,\n", "a 0-117(1) b 50-60" },
+        /* a has had 50 s; b is stopped when it has had 64, not 51 */
+        { "in powers of two", "sluice-blind", "1x1", "a,0,1,100,\nb,50,1,100,\n",
+          "a 0-171.001(1) b 50-214(1)" },
+        { "told, the shorter one goes first", "sluice-told", "1x1",
+          "a,0,1,100,\nb,10,1,5,\n", "a 0-112(1) b 10-15" },
+        { "who has less left is not stopped", "sluice-told", "1x1",
+          "a,0,1,100,\nb,97,1,5,\n", "a 0-100 b 100-105" },
+        { "its owner's history says it is short", "sluice-history", "1x1",
+          "a,0,1,5,x\nb,10,1,1000,y\nc,1100,1,1000,y\nd,1200,1,5,x\n",
+          "a 0-5 b 10-1010 c 1100-2112(1) d 1200-1205" },
+        { "more than a node: a whole one, and the rest beside another", "sluice", "3x2",
+          "a,0,1,9,\nb,0,3,9,\nc,0,2,9,\n", "a 0-9 b 0-9 c 0-9" },
+        { "too large is rejected", "sluice", "1x8", "a,0,9,10,\nb,1,8,5,\n",
+          "a rejected b 1-6" },
+    };
+    check_rows(rows, ARRAY_LEN(rows), &helios);
+}
+
 /* ---- by hand: Muri's rules; an iteration takes 1.015 times its time ---- */
 
 static void muri_by_hand(void **state)
@@ -492,17 +515,12 @@ static void pools(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(queues),
-    cmocka_unit_test(places),
-    cmocka_unit_test(preemption),
-    cmocka_unit_test(muri_by_hand),
-    cmocka_unit_test(muri_start_overhead),
-    cmocka_unit_test(tie_orders),
-    cmocka_unit_test(averages_and_percentiles),
-    cmocka_unit_test(a_report),
-    cmocka_unit_test(violations_are_found),
-    cmocka_unit_test(bad_input),
-    cmocka_unit_test(random_traces),
+    cmocka_unit_test(queues),       cmocka_unit_test(places),
+    cmocka_unit_test(preemption),   cmocka_unit_test(our_own),
+    cmocka_unit_test(muri_by_hand), cmocka_unit_test(muri_start_overhead),
+    cmocka_unit_test(tie_orders),   cmocka_unit_test(averages_and_percentiles),
+    cmocka_unit_test(a_report),     cmocka_unit_test(violations_are_found),
+    cmocka_unit_test(bad_input),    cmocka_unit_test(random_traces),
     cmocka_unit_test(pools),
 };
 ROWS_MAIN(tests)

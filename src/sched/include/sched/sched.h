@@ -23,7 +23,7 @@
  *   - after a reclaim the reclaimer is at or below what it deserves of the model, the
  *     victim at or above; so no two tenants take from each other for ever;
  *   - who is evicted is by its own tenant's higher priority or, if the policy orders by
- *     service, by one a power of two before it; or by a tenant that is owed.
+ *     service, by one a step before it; or by a tenant that is owed.
  */
 #ifndef SCHED_SCHED_H
 #define SCHED_SCHED_H
@@ -130,13 +130,15 @@ struct sched_decision {
 
 /*
  * Who goes first among requests of one tenant and priority, and whom a shorter one may
- * evict.  Service is milli-devices x time.  It is compared in powers of two where
- * somebody would be evicted, so that two alike do not take turns.
+ * evict.  Service is milli-devices x time.  Where somebody would be evicted it is compared
+ * in steps – powers of two of what was attained, eighths of these of what remains –, so
+ * that two alike do not take turns.
  */
 enum sched_order {
     SCHED_BY_AGE,       /* the oldest; nobody is evicted for less than priority */
     SCHED_BY_ATTAINED,  /* who got least so far (for when nobody knows how long) */
-    SCHED_BY_REMAINING, /* who needs least from now on; unknown: as much as it had */
+    SCHED_BY_REMAINING, /* who needs least from now on; if it is unknown, or ran longer
+                         * than predicted: as much as it had */
 };
 
 struct sched_policy {

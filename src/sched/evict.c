@@ -391,6 +391,8 @@ static void release_node(struct sched *s, uint32_t node)
 
 int nomination_settle(struct sched *s, struct request *r)
 {
+    if (decide_reserve(s, 1))
+        return -SL_INTERNAL;
     for (uint32_t i = 0; i < r->place_count; i++) {
         const struct pool_ask *a = option_ask(&r->form->option[r->option], i);
         if (r->taken[i] || !pool_place_fits(s->pool, a, &r->place[i]))
@@ -402,8 +404,6 @@ int nomination_settle(struct sched *s, struct request *r)
     }
     if (r->missing)
         return 0;
-    if (decide_reserve(s, 1))
-        return -SL_INTERNAL;
     request_run(s, r);
     decide_grant(s, r);
     return 0;

@@ -579,11 +579,14 @@ void queue_leave(struct sched *s, struct request *r)
     }
 }
 
-int queue_return(struct sched *s, struct request *r)
+int queue_prepare(struct sched *s, struct request *r)
 {
-    struct line *l = line_of(s, r);
-    if (!l)
-        return -SL_INTERNAL;
+    return line_of(s, r) ? 0 : -SL_INTERNAL;
+}
+
+void queue_return(struct sched *s, struct request *r)
+{
+    struct line *l = line_of(s, r); /* it is there: queue_prepare */
     struct request *after = l->tail;
     while (after && after->age > r->age)
         after = after->prev;
@@ -605,7 +608,6 @@ int queue_return(struct sched *s, struct request *r)
         ready_insert(s, l);
     else
         ready_moved(s, l);
-    return 0;
 }
 
 void request_forget(struct sched *s, struct request *r)

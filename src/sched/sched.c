@@ -91,12 +91,15 @@ static int open_node(struct sched *s, uint32_t node, bool open, struct sl_err *e
     if (node >= pool_node_count(s->pool))
         return sl_fail(err, SL_NOT_FOUND, "no node %u", node);
     struct node_hold *h = &s->hold[node];
+    if (h->nominee && !open && queue_prepare(s, h->nominee))
+        return sl_fail(err, SL_INTERNAL, "scheduler: out of memory");
     h->closed = !open;
     if (h->nominee && !open) {
         struct request *r = h->nominee;
         nomination_drop(s, r);
         queue_wake_limited(s, r->tenant);
-        return queue_return(s, r);
+        queue_return(s, r);
+        return 0;
     }
     if (h->nominee)
         return 0;

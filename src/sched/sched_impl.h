@@ -159,7 +159,9 @@ int queue_submit(struct sched *s, const struct sched_request *q, struct sl_err *
 /* Out of its line: it was placed or cancelled. */
 void queue_leave(struct sched *s, struct request *r);
 /* Back into its line, by its age. */
-int queue_return(struct sched *s, struct request *r);
+/* … for which this made room. */
+int queue_prepare(struct sched *s, struct request *r);
+void queue_return(struct sched *s, struct request *r);
 /* Not known any more; freed. */
 void request_forget(struct sched *s, struct request *r);
 

@@ -178,8 +178,11 @@ int shape_catch_up(struct shape *s, const struct classes *c, uint64_t generation
                    shape_rank_fn *rank, void *ctx)
 {
     if (s->generation != generation || !classes_log_has(c, s->cursor)) {
-        s->generation = generation;
-        return rebuild(s, c, rank, ctx);
+        s->generation = 0; /* start anew next time, if there is no memory now */
+        int rc = rebuild(s, c, rank, ctx);
+        if (!rc)
+            s->generation = generation;
+        return rc;
     }
     for (; s->cursor < c->births; s->cursor++) {
         uint32_t class = c->log[s->cursor & c->log_mask];

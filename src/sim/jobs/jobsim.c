@@ -29,7 +29,7 @@ static void violation(struct jobsim *sim, uint32_t job, const char *what)
                     (unsigned long long)sim->now_us, sim->jobs[job].trace->line, what);
 }
 
-static void violation_of_all(struct jobsim *sim, const char *what)
+void jobsim_violation(struct jobsim *sim, const char *what)
 {
     if (sim->rc == 0)
         sim->rc = sl_fail(sim->err, SL_INTERNAL, "at %llu us: %s",
@@ -232,11 +232,11 @@ static void decide(struct jobsim *sim)
         j->outcome->preemptions += j->state == SIM_JOB_WAITS;
     }
     if (sim->tick_us <= sim->now_us)
-        violation_of_all(sim, "the policy asks for a time that is past");
+        jobsim_violation(sim, "the policy asks for a time that is past");
     bool idle = sim->starts == starts && !sim->running && sim->next_job == sim->job_count;
     sim->idle_decisions = idle && sim->live ? sim->idle_decisions + 1 : 0;
     if (sim->idle_decisions > MAX_IDLE_DECISIONS)
-        violation_of_all(sim, "jobs wait for ever");
+        jobsim_violation(sim, "jobs wait for ever");
 }
 
 static uint64_t next_moment(const struct jobsim *sim)
@@ -277,11 +277,11 @@ static void check_sums(struct jobsim *sim)
             held += (unsigned __int128)sim->jobs[i].outcome->ran_us *
                     sim->jobs[i].trace->devices;
     if (held != sim->lent)
-        violation_of_all(sim, "the pool lent other device-time than the jobs held");
+        jobsim_violation(sim, "the pool lent other device-time than the jobs held");
     if (sim->live)
-        violation_of_all(sim, "jobs wait, and nothing will happen any more");
+        jobsim_violation(sim, "jobs wait, and nothing will happen any more");
     else if (sim->cluster.free != sim->cluster.device_count)
-        violation_of_all(sim, "devices are held though all jobs ended");
+        jobsim_violation(sim, "devices are held though all jobs ended");
 }
 
 static void run_all(struct jobsim *sim)

@@ -193,7 +193,8 @@ static void apply(struct jobsim *sim, struct ours *o, const struct todo *t)
         };
         o->waiting++;
     }
-    sched_apply(o->sched, &e, &d, &count, sim->err);
+    if (sched_apply(o->sched, &e, &d, &count, NULL))
+        jobsim_violation(sim, "the scheduler core has no memory");
     for (uint32_t i = 0; i < count; i++)
         take_decision(sim, o, &d[i]);
 }
@@ -219,7 +220,7 @@ static uint64_t decide(struct jobsim *sim, void *state)
 {
     struct ours *o = state;
     bool ticked = false;
-    while (o->count || (o->waiting && !ticked)) {
+    while (!sim->rc && (o->count || (o->waiting && !ticked))) {
         struct todo t = { .kind = SCHED_TICK };
         ticked = !o->count; /* last: who may be evicted has changed by then */
         if (o->count) {

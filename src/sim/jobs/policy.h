@@ -82,6 +82,8 @@ bool jobsim_try_start(struct jobsim *sim, uint32_t job);
 void jobsim_stop(struct jobsim *sim, uint32_t job);
 /* What stopping costs: so much work more.  The job waits. */
 void jobsim_add_work(struct jobsim *sim, uint32_t job, uint64_t us);
+/* The run cannot go on: what is against the rules, or not to be had. */
+void jobsim_violation(struct jobsim *sim, const char *what);
 /* The price of stopping under Helios' rules. */
 uint64_t jobsim_checkpoint_us(uint32_t devices);
 

@@ -1,0 +1,72 @@
+/* The Nth allocation fails: an event is refused or decided, and the state holds. */
+#include "../rows.h"
+
+#include "../nth_alloc.h"
+#include "pools.h"
+#include "sched/sched.h"
+
+static bool failed;
+
+static void apply(struct sched *s, struct sched_event *e)
+{
+    const struct sched_decision *d;
+    uint32_t count;
+    int rc = sched_apply(s, e, &d, &count, NULL);
+    failed |= rc == -SL_INTERNAL;
+}
+
+static void submit(struct sched *s, uint64_t id, uint32_t priority, uint32_t gang,
+                   uint32_t permille)
+{
+    struct sched_option o = {
+        .group_count = 1, .group = { { { .devices = 1, .permille = permille }, gang } }
+    };
+    struct sched_event e = { .kind = SCHED_SUBMIT };
+    e.submit = (struct sched_request){
+        .id = id, .priority = priority, .preemptible = true, .option_count = 1, .option = &o
+    };
+    apply(s, &e);
+}
+
+/* Grants, a gang, waiting, eviction, a nomination that is broken off, ends. */
+static bool a_life(void)
+{
+    struct sched_policy policy;
+    struct sched *s;
+    failed = false;
+    sched_policy_init(&policy);
+    if (sched_create(&policy, &s, NULL))
+        return false;
+    for (int i = 0; i < 3; i++) {
+        struct sched_event e = { .kind = SCHED_ADD_NODE, .node = node_of(2, 0, 16, 8) };
+        apply(s, &e);
+    }
+    for (uint64_t id = 1; id <= 70; id++)
+        submit(s, id, 10, 1, 150);
+    submit(s, 100, 50, 3, 800);
+    submit(s, 101, 60, 1, 1000);
+    for (uint32_t node = 0; node < 2; node++) {
+        struct sched_event e = { .kind = SCHED_OPEN_NODE };
+        e.open.node = node;
+        apply(s, &e);
+        e.open.open = true;
+        apply(s, &e);
+    }
+    for (uint64_t id = 1; id <= 101; id++) {
+        struct sched_event e = { .kind = SCHED_END, .end = id };
+        apply(s, &e);
+    }
+    if (!fail_at) /* the check itself allocates */
+        sched_check(s);
+    sched_destroy(s);
+    return !failed;
+}
+
+static void the_nth_allocation_fails(void **state)
+{
+    static const struct nth_alloc_row row = { "a life in the scheduler core", a_life };
+    nth_alloc_rows(&row, 1);
+}
+
+static const struct CMUnitTest tests[] = { cmocka_unit_test(the_nth_allocation_fails) };
+ROWS_MAIN(tests)

@@ -1,9 +1,9 @@
 /*
  * Eviction: who must give way, and waiting until they have.
  *
- * The search works on the one state, inside a try: all candidates go, and if the
- * whole request fits then, the shortest beginning of their order that suffices is
- * sought by halving; of those, each that still fits beside the request is put back.
+ * The search works on the one state, inside a try: candidates go, more and more in their
+ * order, until the whole request fits; the shortest beginning that suffices is sought by
+ * halving; of those, each that still fits beside the request is put back.
  * The request is then nominated: its nodes take nothing else until what it waits for
  * has gone, so that no other can slip in.
  */
@@ -15,6 +15,9 @@
 
 struct victim {
     struct request *r;
+    uint64_t age; /* of it, here for the sort */
+    uint32_t priority;
+    bool gang;
     enum sched_rule rule;
     uint32_t level;      /* of its service */
     uint64_t over_milli; /* how far its tenant is above what it deserves */
@@ -28,12 +31,11 @@ static bool may_go(const struct sched *s, const struct request *v)
     return v->preemptible && s->now_ms - v->start_ms >= v->min_run_ms;
 }
 
-static uint64_t held_of(const struct sched *s, const struct request *v)
+static uint64_t held_of(const struct request *v)
 {
-    uint64_t milli[POOL_MAX_MODELS], sum = 0;
-    place_milli(s, v->form, v->option, v->place, milli);
-    for (uint32_t m = 0; m < POOL_MAX_MODELS; m++)
-        sum += milli[m];
+    uint64_t sum = 0;
+    for (int i = __builtin_popcountll(v->models); i-- > 0;)
+        sum += v->milli[i];
     return sum;
 }
 
@@ -50,10 +52,13 @@ static int add_victim(struct sched *s, uint32_t *count, struct request *v,
     }
     s->victim[(*count)++] = (struct victim){
         .r = v,
+        .age = v->age,
+        .priority = v->priority,
+        .gang = v->place_count > 1,
         .rule = rule,
         .level = rule == SCHED_BY_RECLAIM ? 0 : service_level(s, v),
         .over_milli = over_milli,
-        .lost = held_of(s, v) * (s->now_ms - v->start_ms),
+        .lost = held_of(v) * (s->now_ms - v->start_ms),
     };
     return 0;
 }
@@ -63,18 +68,17 @@ static int add_victim(struct sched *s, uint32_t *count, struct request *v,
 static int compare_victims(const void *x, const void *y)
 {
     const struct victim *a = x, *b = y;
-    bool gang_a = a->r->place_count > 1, gang_b = b->r->place_count > 1;
-    if (gang_a != gang_b)
-        return gang_a - gang_b;
-    if (a->r->priority != b->r->priority)
-        return a->r->priority < b->r->priority ? -1 : 1;
+    if (a->gang != b->gang)
+        return a->gang - b->gang;
+    if (a->priority != b->priority)
+        return a->priority < b->priority ? -1 : 1;
     if (a->level != b->level)
         return a->level > b->level ? -1 : 1;
     if (a->over_milli != b->over_milli)
         return a->over_milli > b->over_milli ? -1 : 1;
     if (a->lost != b->lost)
         return a->lost < b->lost ? -1 : 1;
-    return a->r->age > b->r->age ? -1 : 1;
+    return a->age > b->age ? -1 : 1;
 }
 
 /* Leases of the same tenant that matter less, or come later in the order of service. */
@@ -122,41 +126,25 @@ static uint64_t owed_models(const struct sched *s, const struct request *r, uint
 
 /* Would each tenant from the lease's up to `top` still hold what it deserves without
  * it?  Then it counts as gone. */
-static bool would_spare(struct sched *s, const struct request *v, uint32_t top)
+static bool would_spare(const struct sched *s, const struct request *v, uint32_t top)
 {
-    uint64_t milli[POOL_MAX_MODELS];
-    place_milli(s, v->form, v->option, v->place, milli);
     for (uint32_t id = v->tenant;; id = s->tenant[id].parent) {
-        for (uint32_t m = 0; m < POOL_MAX_MODELS; m++)
-            if (milli[m] &&
-                s->tenant[id].held_milli[m] < s->tenant[id].deserved_milli[m] + milli[m])
+        FOR_EACH_HELD(v, m, have)
+            if (s->tenant[id].held_milli[m] < s->tenant[id].deserved_milli[m] + have)
                 return false;
         if (id == top)
-            break;
+            return true;
     }
-    return true;
 }
 
 static void count_gone(struct sched *s, const struct request *v, bool gone)
 {
-    uint64_t milli[POOL_MAX_MODELS];
-    place_milli(s, v->form, v->option, v->place, milli);
     for (uint32_t id = v->tenant;; id = s->tenant[id].parent) {
-        for (uint32_t m = 0; m < POOL_MAX_MODELS; m++)
-            s->tenant[id].held_milli[m] += gone ? -milli[m] : milli[m];
+        FOR_EACH_HELD(v, m, have)
+            s->tenant[id].held_milli[m] += gone ? -have : have;
         if (id == SCHED_ROOT)
             return;
     }
-}
-
-static bool on_models(const struct sched *s, const struct request *v, uint64_t models)
-{
-    uint64_t milli[POOL_MAX_MODELS];
-    place_milli(s, v->form, v->option, v->place, milli);
-    for (uint32_t m = 0; m < POOL_MAX_MODELS; m++)
-        if (milli[m] && models >> m & 1)
-            return true;
-    return false;
 }
 
 static uint64_t over_share(const struct sched *s, uint32_t tenant, uint64_t models)
@@ -183,7 +171,7 @@ static int gather_over(struct sched *s, const struct request *r, uint32_t above,
         if (!over)
             continue;
         for (struct request *v = s->tenant[id].leases; v; v = v->next)
-            if (may_go(s, v) && on_models(s, v, models) &&
+            if (may_go(s, v) && (v->models & models) &&
                 add_victim(s, count, v, SCHED_BY_RECLAIM, over))
                 return -SL_INTERNAL;
     }
@@ -207,6 +195,8 @@ static void spare(struct sched *s, const struct request *r, uint32_t *count)
 }
 
 /* ---- the search ---- */
+
+#define NEAR_ENOUGH 16 /* a sixteenth too many is soon put back */
 
 static void give_all(struct sched *s, const struct request *v)
 {
@@ -259,17 +249,26 @@ static int fits_without(struct sched *s, const struct request *r, uint32_t optio
     return rc;
 }
 
-/* The fewest of the order that suffice; 0: not even all do. */
+/* The fewest of the order that suffice; 0: not even all do.  Tried in growing numbers, as
+ * giving back is what costs; then by halving. */
 static int fewest(struct sched *s, const struct request *r, uint32_t option,
                   uint64_t models, uint32_t count, uint32_t *enough)
 {
-    uint32_t too_few = 0;
+    uint32_t too_few = 0, some = r->form->place_count[option];
+    int rc = -SL_NO_CAPACITY;
     *enough = 0;
-    int rc = count ? fits_without(s, r, option, models, count) : -SL_NO_CAPACITY;
+    while (rc == -SL_NO_CAPACITY && too_few < count) {
+        some = some < count ? some : count;
+        rc = fits_without(s, r, option, models, some);
+        if (rc == -SL_NO_CAPACITY) {
+            too_few = some;
+            some *= 4;
+        }
+    }
     if (rc)
         return rc == -SL_NO_CAPACITY ? 0 : rc;
-    *enough = count;
-    while (*enough - too_few > 1) {
+    *enough = some;
+    while (*enough - too_few > 1 && *enough - too_few > *enough / NEAR_ENOUGH) {
         uint32_t half = too_few + (*enough - too_few) / 2;
         rc = fits_without(s, r, option, models, half);
         if (rc == -SL_NO_CAPACITY)
@@ -342,7 +341,7 @@ static int evict(struct sched *s, struct request *r, uint32_t option, uint64_t m
     rc = trim(s, r, option, models, &enough);
     if (rc)
         return rc;
-    if (decide_reserve(s, enough + 1) || request_hold(r, option, s->gang))
+    if (decide_reserve(s, enough + 1) || request_hold(s, r, option, s->gang))
         return -SL_INTERNAL;
     tell_victims(s, r, enough);
     queue_leave(s, r);

@@ -84,15 +84,26 @@ void request_stop(struct sched *s, struct request *r)
     r->next = r->prev = NULL;
 }
 
-int request_hold(struct request *r, uint32_t option, const struct pool_place *place)
+int request_hold(const struct sched *s, struct request *r, uint32_t option,
+                 const struct pool_place *place)
 {
-    uint32_t count = r->form->place_count[option];
+    uint32_t count = r->form->place_count[option], at = 0;
+    uint64_t milli[POOL_MAX_MODELS];
+    place_milli(s, r->form, option, place, milli);
+    r->models = 0;
+    for (uint32_t m = 0; m < POOL_MAX_MODELS; m++)
+        if (milli[m])
+            r->models |= 1ull << m;
     r->place = malloc(count * sizeof *place);
     r->taken = calloc(count, 1);
-    if (!r->place || !r->taken) {
+    r->milli = malloc((size_t)(__builtin_popcountll(r->models) + 1) * sizeof *r->milli);
+    if (!r->place || !r->taken || !r->milli) {
         request_let_go(r);
         return -SL_INTERNAL;
     }
+    for (uint32_t m = 0; m < POOL_MAX_MODELS; m++)
+        if (milli[m])
+            r->milli[at++] = milli[m];
     memcpy(r->place, place, count * sizeof *place);
     r->place_count = count;
     r->option = option;
@@ -103,8 +114,11 @@ void request_let_go(struct request *r)
 {
     free(r->place);
     free(r->taken);
+    free(r->milli);
     r->place = NULL;
     r->taken = NULL;
+    r->milli = NULL;
+    r->models = 0;
     r->place_count = 0;
 }
 
@@ -117,7 +131,7 @@ static int grant(struct sched *s, struct request *r, uint32_t option, uint64_t m
         return rc;
     rc = gang_place(s, &r->form->option[option], models, group);
     if (!rc)
-        rc = request_hold(r, option, s->gang);
+        rc = request_hold(s, r, option, s->gang);
     if (!rc)
         rc = decide_reserve(s, 1);
     if (rc) {

@@ -18,8 +18,7 @@ int queue_create(struct sched *s)
 
 static void request_free(struct request *r)
 {
-    free(r->place);
-    free(r->taken);
+    request_let_go(r);
     free(r);
 }
 

@@ -53,6 +53,8 @@ struct request {
     uint32_t option;
     uint32_t place_count;
     struct pool_place *place;
+    uint64_t models; /* that it holds something of */
+    uint64_t *milli; /* … how much, in their order */
     /* its neighbours: in the line while pending, else among its tenant's leases */
     struct request *next, *prev;
     /* nominated */
@@ -61,6 +63,12 @@ struct request {
     uint64_t by;      /* leaving: for whom */
     bool chosen;      /* scratch of the search for victims */
 };
+
+/* For each model that the request holds something of: `m`, and `have` of it. */
+#define FOR_EACH_HELD(r, m, have)                                                    \
+    for (uint64_t left_ = (r)->models, at_ = 0, have = 0, m = 0;                     \
+         left_ && (m = (uint64_t)__builtin_ctzll(left_), have = (r)->milli[at_], 1); \
+         left_ &= left_ - 1, at_++)
 
 struct tenant {
     bool exists;
@@ -198,7 +206,8 @@ const struct pool_ask *option_ask(const struct sched_option *o, uint32_t i);
 int line_try(struct sched *s, struct line *l);
 
 /* The places are the request's; copied. */
-int request_hold(struct request *r, uint32_t option, const struct pool_place *place);
+int request_hold(const struct sched *s, struct request *r, uint32_t option,
+                 const struct pool_place *place);
 void request_let_go(struct request *r);
 /* Among its tenant's leases, or not any more. */
 void request_run(struct sched *s, struct request *r);

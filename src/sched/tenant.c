@@ -131,25 +131,23 @@ uint64_t option_milli(const struct sched *s, const struct sched_option *o, uint3
     return milli;
 }
 
-static uint64_t priced(const struct sched *s, const uint64_t milli[POOL_MAX_MODELS])
+static uint64_t priced(const struct sched *s, const struct request *r)
 {
     uint64_t price = 0;
-    for (uint32_t m = 0; m < POOL_MAX_MODELS; m++)
-        price += milli[m] * s->price_permille[m] / 1000;
+    FOR_EACH_HELD(r, m, have)
+        price += have * s->price_permille[m] / 1000;
     return price;
 }
 
 void tenant_charge(struct sched *s, const struct request *r, bool more)
 {
-    uint64_t milli[POOL_MAX_MODELS], price;
-    place_milli(s, r->form, r->option, r->place, milli);
-    price = priced(s, milli);
+    uint64_t price = priced(s, r);
     for (uint32_t id = r->tenant;; id = s->tenant[id].parent) {
         struct tenant *t = &s->tenant[id];
         settle(s, t);
-        for (uint32_t m = 0; m < POOL_MAX_MODELS; m++) {
-            assert(more || t->held_milli[m] >= milli[m]);
-            t->held_milli[m] += more ? milli[m] : -milli[m];
+        FOR_EACH_HELD(r, m, have) {
+            assert(more || t->held_milli[m] >= have);
+            t->held_milli[m] += more ? have : -have;
         }
         t->held_price += more ? price : -price;
         if (id == r->tenant)

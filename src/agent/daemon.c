@@ -70,8 +70,10 @@ static void report(int fd, char kind, const char *text)
 /* Serve until told to end; the start is reported to report_fd, which is closed then. */
 static int serve(const struct agent_options *o, int report_fd)
 {
-    struct agent *a = malloc(sizeof *a);
+    /* kept to the end of the process, as is the text that its options point to */
+    static struct agent *a;
     struct sl_err err = { 0 };
+    a = malloc(sizeof *a);
     if (!a)
         return 1;
     int rc = agent_init(a, o, &err);
@@ -100,7 +102,6 @@ static int serve(const struct agent_options *o, int report_fd)
     else if (!another)
         log_info("end", "broker=%s", a->end_broker ? "ended" : "left");
     agent_finish(a);
-    free(a);
     if (rc == 0 || another)
         return 0;
     return sl_code_row(rc == -SL_INVALID ? SL_INVALID : SL_INTERNAL)->exit_status;
@@ -163,7 +164,7 @@ static int daemonise(const struct agent_options *o)
 
 int agent_main(int argc, char **argv)
 {
-    struct agent_options o;
+    static struct agent_options o; /* to the end of the process, as its text */
     int status = options_parse(argc, argv, &o);
     if (status >= 0)
         return status;

@@ -179,7 +179,7 @@ status 0 down
 
 # what is there after an agent was killed must not look like an empty machine
 "$bin/sluice" -q up --emulate l4:1 >"$out/said"
-kill -9 "$(pgrep -f "sluice-agent.*$SLUICE_RUN_DIR")"
+kill -9 "$(pgrep -o -f "sluice-agent.*$SLUICE_RUN_DIR")"
 for command in ps jobs "top --once"; do
     # shellcheck disable=SC2086
     status 1 $command
@@ -191,7 +191,7 @@ status 0 down
 status 0 run --dry-run --devices 2 -- true
 said "^mem  *81251MiB, 22846MiB$"
 said "^normal  *--compute 100% --mode hard --devices 2$"
-kill "$(pgrep -f "sluice-agent.*$SLUICE_RUN_DIR")"
+kill "$(pgrep -o -f "sluice-agent.*$SLUICE_RUN_DIR")"
 while [ -S "$SLUICE_RUN_DIR/agent.sock" ]; do sleep 0.1; done
 status 1 ps
 said "its broker runs on"

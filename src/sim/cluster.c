@@ -37,7 +37,7 @@ static int add_devices(struct cluster *p, const char *nodes, struct sl_err *err)
     p->free = p->device_count;
     for (uint32_t n = 0; n < p->node_count; n++)
         for (uint32_t i = 0; i < p->nodes[n].devices; i++) {
-            p->holder[p->nodes[n].first + i] = POOL_FREE;
+            p->holder[p->nodes[n].first + i] = CLUSTER_FREE;
             p->node_of[p->nodes[n].first + i] = n;
         }
     return 0;
@@ -119,7 +119,7 @@ static uint32_t *free_of(const struct cluster *p, const struct cluster_node *n,
                          uint32_t count, uint32_t *device)
 {
     for (uint32_t d = n->first; count; d++)
-        if (p->holder[d] == POOL_FREE) {
+        if (p->holder[d] == CLUSTER_FREE) {
             *device++ = d;
             count--;
         }
@@ -223,7 +223,7 @@ bool cluster_find_any(struct cluster *p, uint32_t count, uint32_t *device)
 bool cluster_take(struct cluster *p, uint32_t job, const uint32_t *device, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (device[i] >= p->device_count || p->holder[device[i]] != POOL_FREE) {
+        if (device[i] >= p->device_count || p->holder[device[i]] != CLUSTER_FREE) {
             while (i--)
                 cluster_give(p, device[i]);
             return false;
@@ -237,7 +237,7 @@ bool cluster_take(struct cluster *p, uint32_t job, const uint32_t *device, uint3
 
 void cluster_give(struct cluster *p, uint32_t device)
 {
-    p->holder[device] = POOL_FREE;
+    p->holder[device] = CLUSTER_FREE;
     p->nodes[p->node_of[device]].free++;
     p->free++;
 }

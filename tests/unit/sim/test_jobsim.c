@@ -500,7 +500,7 @@ static void pools(void **state)
         { "no such column", SAMPLES "/jobs.csv", "no column 'gpu'; the header is" },
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        AUTO_POOL struct cluster p = { 0 };
+        AUTO_CLUSTER struct cluster p = { 0 };
         struct sl_err err = { 0 };
         char have[300];
         if (cluster_open(rows[i].nodes, &p, &err) < 0)

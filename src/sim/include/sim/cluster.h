@@ -14,7 +14,7 @@
 
 #include "core/err.h"
 
-#define POOL_FREE           UINT32_MAX /* the holder of a free device */
+#define CLUSTER_FREE        UINT32_MAX /* the holder of a free device */
 #define CLUSTER_MAX_DEVICES 1000000u
 
 struct cluster_node {
@@ -27,7 +27,7 @@ struct cluster {
     struct cluster_node *nodes;
     uint32_t node_count, device_count, free;
     uint32_t largest_node; /* its devices */
-    uint32_t *holder;      /* of each device: a job, or POOL_FREE */
+    uint32_t *holder;      /* of each device: a job, or CLUSTER_FREE */
     uint32_t *node_of;     /* of each device */
     uint32_t choice;
 };
@@ -56,6 +56,6 @@ bool cluster_find_any(struct cluster *p, uint32_t count, uint32_t *device);
 bool cluster_take(struct cluster *p, uint32_t job, const uint32_t *device, uint32_t count);
 void cluster_give(struct cluster *p, uint32_t device);
 
-#define AUTO_POOL __attribute__((cleanup(cluster_finish)))
+#define AUTO_CLUSTER __attribute__((cleanup(cluster_finish)))
 
 #endif

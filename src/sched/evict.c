@@ -42,14 +42,8 @@ static uint64_t held_of(const struct request *v)
 static int add_victim(struct sched *s, uint32_t *count, struct request *v,
                       enum sched_rule rule, uint64_t over_milli)
 {
-    if (*count == s->victim_room) {
-        uint32_t room = s->victim_room ? 2 * s->victim_room : 64;
-        struct victim *list = realloc(s->victim, room * sizeof *list);
-        if (!list)
-            return -SL_INTERNAL;
-        s->victim = list;
-        s->victim_room = room;
-    }
+    if (array_reserve(&s->victim, &s->victim_room, *count + 1, sizeof *s->victim))
+        return -SL_INTERNAL;
     s->victim[(*count)++] = (struct victim){
         .r = v,
         .age = v->age,
@@ -157,8 +151,7 @@ static uint64_t over_share(const struct sched *s, uint32_t tenant, uint64_t mode
     return over;
 }
 
-/* Leases of tenants below `above` that hold more than they deserve; those that go before
- * others in the order count as gone for the others. */
+/* Leases of tenants below `above` that hold more than they deserve. */
 static int gather_over(struct sched *s, const struct request *r, uint32_t above,
                        uint64_t models, uint32_t *count)
 {
@@ -178,7 +171,8 @@ static int gather_over(struct sched *s, const struct request *r, uint32_t above,
     return 0;
 }
 
-/* Drop those whose tenant would fall below what it deserves. */
+/* Drop those whose tenant would fall below what it deserves; who goes earlier in the order
+ * counts as gone for the others. */
 static void spare(struct sched *s, const struct request *r, uint32_t *count)
 {
     uint32_t kept = 0;

@@ -39,15 +39,8 @@ int gang_place(struct sched *s, const struct sched_option *o, uint64_t models,
 
 int decide_reserve(struct sched *s, uint32_t more)
 {
-    if (s->decision_count + more <= s->decision_room)
-        return 0;
-    uint32_t room = 2 * (s->decision_count + more);
-    struct sched_decision *d = realloc(s->decision, room * sizeof *d);
-    if (!d)
-        return -SL_INTERNAL;
-    s->decision = d;
-    s->decision_room = room;
-    return 0;
+    return array_reserve(&s->decision, &s->decision_room, s->decision_count + more,
+                         sizeof *s->decision);
 }
 
 void decide_grant(struct sched *s, const struct request *r)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "shape.h"
 #include "worth.h"
 
@@ -332,19 +333,14 @@ static bool rank_class(void *ctx, const struct pool_ask *a, uint32_t class,
 
 /* ---- waste ---- */
 
-static uint64_t mix(uint64_t h, uint64_t x)
-{
-    h = (h ^ x) * 0xff51afd7ed558ccdull;
-    return h ^ h >> 29;
-}
-
 /* The state is known by its content; which class it is does not matter. */
 static int32_t waste_of(struct placer *pl, const struct class_state *s)
 {
-    uint64_t h = mix(mix(0, s->host_mem_bytes), (uint64_t)s->cpu_milli << 32 | s->kind);
+    uint64_t h =
+        hash_mix(hash_mix(0, s->host_mem_bytes), (uint64_t)s->cpu_milli << 32 | s->kind);
     for (uint32_t i = 0; i < s->device_count; i++)
-        h = mix(mix(h, s->device[i].mem_bytes),
-                (uint64_t)s->device[i].permille << 8 | s->device[i].model);
+        h = hash_mix(hash_mix(h, s->device[i].mem_bytes),
+                     (uint64_t)s->device[i].permille << 8 | s->device[i].model);
     struct waste_memory *m = &pl->memory[h & (WASTE_MEMORY - 1)];
     if (m->hash != h || m->generation != pl->generation)
         *m = (struct waste_memory){ h, pl->generation, pl->worth->waste(pl->target, s) };
@@ -412,12 +408,7 @@ static int catch_up(struct placer *pl)
 
 static uint32_t ask_bucket(const struct pool_ask *a)
 {
-    uint64_t h = mix(a->mem_bytes, (uint64_t)a->devices << 32 | a->permille);
-    h = mix(mix(h, a->host_mem_bytes), (uint64_t)a->owner << 32 | a->cpu_milli);
-    h = mix(h, a->models);
-    for (int i = 0; i < POOL_LABEL_WORDS; i++)
-        h = mix(mix(h, a->need.bits[i]), a->avoid.bits[i]);
-    return (uint32_t)(h & (SHAPE_BUCKETS - 1));
+    return (uint32_t)(ask_hash(a) & (SHAPE_BUCKETS - 1));
 }
 
 static uint32_t unused_longest(struct placer *pl)
@@ -483,18 +474,6 @@ static bool class_is_for(const struct pool *p, const struct pool_ask *a,
             a->models >> s->device[0].model & 1);
 }
 
-static int reserve_front(struct placer *pl, uint32_t room)
-{
-    if (room <= pl->front_room)
-        return 0;
-    uint32_t *front = realloc(pl->front, 2 * (size_t)room * sizeof *front);
-    if (!front)
-        return -SL_INTERNAL;
-    pl->front = front;
-    pl->front_room = 2 * room;
-    return 0;
-}
-
 /* ---- the decision ---- */
 
 int placer_find(struct placer *pl, const struct pool_ask *a,
@@ -515,7 +494,7 @@ int placer_find(struct placer *pl, const struct pool_ask *a,
         return -SL_INTERNAL;
     shape = shape_for(pl, a);
     if (shape_catch_up(shape, c, pl->generation, rank_class, pl) ||
-        reserve_front(pl, shape->count + 1))
+        array_reserve(&pl->front, &pl->front_room, shape->count + 1, sizeof *pl->front))
         return -SL_INTERNAL;
     shape_walk_begin(&walk, shape, c, pl->front);
     while (listed < enough && (class = shape_walk_next(&walk)) != CLASS_NONE) {
@@ -610,19 +589,4 @@ int placer_scan(struct placer *pl, const struct pool_ask *a,
 void placer_scan_always(struct placer *pl, bool on)
 {
     pl->scans = on;
-}
-
-uint64_t placer_fragmentation_permille(struct placer *pl)
-{
-    uint64_t sum = 0;
-    if (!pl->target || catch_up(pl))
-        return 0;
-    for (uint32_t i = 0; i < pl->pool->node_count; i++) {
-        struct class_state s;
-        struct worth_frag w;
-        pool_state(pl->pool, i, &s);
-        pl->worth->frag(pl->target, &s, &w);
-        sum += (uint64_t)w.frag;
-    }
-    return sum / LANE_WEIGHT_SUM;
 }

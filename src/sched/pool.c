@@ -1,4 +1,5 @@
 /* The pool: nodes, what they have free, taking and giving, and trying. */
+#include "base/array.h"
 #include "pool_impl.h"
 
 #include <assert.h>
@@ -88,14 +89,8 @@ static int find_kind(struct pool *p, const struct pool_labels *labels, uint32_t 
             *out = i;
             return 0;
         }
-    if (p->kind_count == p->kind_room) {
-        uint32_t room = p->kind_room ? 2 * p->kind_room : 16;
-        struct pool_labels *kind = realloc(p->kind, room * sizeof *kind);
-        if (!kind)
-            return -SL_INTERNAL;
-        p->kind = kind;
-        p->kind_room = room;
-    }
+    if (array_reserve(&p->kind, &p->kind_room, p->kind_count + 1, sizeof *p->kind))
+        return -SL_INTERNAL;
     p->kind[p->kind_count] = *labels;
     *out = p->kind_count++;
     return 0;
@@ -113,19 +108,6 @@ static int check_node(const struct pool_node *n, struct sl_err *err)
     return 0;
 }
 
-static int reserve_node(struct pool *p)
-{
-    if (p->node_count < p->node_room)
-        return 0;
-    uint32_t room = p->node_room ? 2 * p->node_room : 64;
-    struct pool_slot *node = realloc(p->node, room * sizeof *node);
-    if (!node)
-        return -SL_INTERNAL;
-    p->node = node;
-    p->node_room = room;
-    return 0;
-}
-
 int pool_add_node(struct pool *p, const struct pool_node *n, uint32_t *node,
                   struct sl_err *err)
 {
@@ -133,8 +115,8 @@ int pool_add_node(struct pool *p, const struct pool_node *n, uint32_t *node,
     uint32_t kind;
     if (rc)
         return rc;
-    if (reserve_node(p) || classes_reserve(&p->classes, p->node_count + 1) ||
-        find_kind(p, &n->labels, &kind))
+    if (array_reserve(&p->node, &p->node_room, p->node_count + 1, sizeof *p->node) ||
+        classes_reserve(&p->classes, p->node_count + 1) || find_kind(p, &n->labels, &kind))
         return sl_fail(err, SL_INTERNAL, "pool: out of memory");
     struct pool_slot *slot = &p->node[p->node_count];
     memset(slot, 0, sizeof *slot);
@@ -185,6 +167,16 @@ void pool_free_at(const struct pool *p, uint32_t node, struct pool_free *out)
 }
 
 /* ---- fit ---- */
+
+uint64_t ask_hash(const struct pool_ask *a)
+{
+    uint64_t h = hash_mix(a->mem_bytes, (uint64_t)a->devices << 32 | a->permille);
+    h = hash_mix(hash_mix(h, a->host_mem_bytes), (uint64_t)a->owner << 32 | a->cpu_milli);
+    h = hash_mix(h, a->models);
+    for (int i = 0; i < POOL_LABEL_WORDS; i++)
+        h = hash_mix(hash_mix(h, a->need.bits[i]), a->avoid.bits[i]);
+    return h;
+}
 
 bool ask_equal(const struct pool_ask *a, const struct pool_ask *b)
 {
@@ -333,13 +325,8 @@ void pool_give(struct pool *p, const struct pool_ask *a, const struct pool_place
 int pool_try(struct pool *p, uint32_t steps)
 {
     assert(!p->trying);
-    if (steps > p->try_room) {
-        struct pool_step *step = realloc(p->try_step, steps * sizeof *step);
-        if (!step)
-            return -SL_INTERNAL;
-        p->try_step = step;
-        p->try_room = steps;
-    }
+    if (array_reserve(&p->try_step, &p->try_room, steps, sizeof *p->try_step))
+        return -SL_INTERNAL;
     p->trying = true;
     p->try_count = 0;
     return 0;

@@ -41,7 +41,14 @@ struct pool {
 /* The node's state as its class has it, devices sorted. */
 void pool_state(const struct pool *p, uint32_t node, struct class_state *s);
 
+static inline uint64_t hash_mix(uint64_t h, uint64_t x)
+{
+    h = (h ^ x) * 0xff51afd7ed558ccdull;
+    return h ^ h >> 29;
+}
+
 /* Do they ask the same? */
+uint64_t ask_hash(const struct pool_ask *a);
 bool ask_equal(const struct pool_ask *a, const struct pool_ask *b);
 
 /* Do nodes with these labels do? */

@@ -44,17 +44,11 @@ void queue_destroy(struct sched *s)
     free(s->form);
 }
 
-static uint64_t mix(uint64_t h, uint64_t x)
-{
-    h = (h ^ x) * 0xff51afd7ed558ccdull;
-    return h ^ h >> 29;
-}
-
 /* ---- requests by id ---- */
 
 static struct request **request_bucket(const struct sched *s, uint64_t id)
 {
-    return &s->request[mix(0, id) & s->request_mask];
+    return &s->request[hash_mix(0, id) & s->request_mask];
 }
 
 struct request *request_by_id(const struct sched *s, uint64_t id)
@@ -116,9 +110,7 @@ static uint64_t form_hash(const struct sched_request *q)
     for (uint32_t i = 0; i < q->option_count; i++)
         for (uint32_t g = 0; g < q->option[i].group_count; g++) {
             const struct sched_group *x = &q->option[i].group[g];
-            h = mix(mix(h, x->count), (uint64_t)x->ask.devices << 32 | x->ask.permille);
-            h = mix(mix(h, x->ask.mem_bytes), x->ask.models);
-            h = mix(mix(h, x->ask.host_mem_bytes), x->ask.cpu_milli);
+            h = hash_mix(hash_mix(h, x->count), ask_hash(&x->ask));
         }
     return h;
 }
@@ -282,21 +274,7 @@ static void ready_remove(struct sched *s, struct line *l)
 static uint64_t line_hash(const struct form *f, uint32_t tenant, uint32_t priority,
                           uint64_t rank)
 {
-    return mix(mix(mix(f->hash, tenant), priority), rank);
-}
-
-/* Room in the tenant's heap for each of its lines, so that waking cannot fail. */
-static int ready_reserve(struct tenant *t, uint32_t lines)
-{
-    if (lines <= t->ready_room)
-        return 0;
-    uint32_t room = t->ready_room ? 2 * t->ready_room : 8;
-    struct line **ready = realloc(t->ready, room * sizeof *ready);
-    if (!ready)
-        return -SL_INTERNAL;
-    t->ready = ready;
-    t->ready_room = room;
-    return 0;
+    return hash_mix(hash_mix(hash_mix(f->hash, tenant), priority), rank);
 }
 
 static struct line *line_of(struct sched *s, const struct request *r)
@@ -312,7 +290,8 @@ static struct line *line_of(struct sched *s, const struct request *r)
     if (l)
         return l;
     struct tenant *t = &s->tenant[r->tenant];
-    if (ready_reserve(t, t->line_count + 1))
+    /* room for each of its lines, so that waking cannot fail */
+    if (array_reserve(&t->ready, &t->ready_room, t->line_count + 1, sizeof *t->ready))
         return NULL;
     l = calloc(1, sizeof *l);
     if (!l)

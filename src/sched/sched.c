@@ -63,14 +63,9 @@ void sched_destroy(struct sched *s)
 static int add_node(struct sched *s, const struct pool_node *n, struct sl_err *err)
 {
     uint32_t node;
-    if (pool_node_count(s->pool) == s->hold_room) {
-        uint32_t room = s->hold_room ? 2 * s->hold_room : 64;
-        struct node_hold *hold = realloc(s->hold, room * sizeof *hold);
-        if (!hold)
-            return sl_fail(err, SL_INTERNAL, "scheduler: out of memory");
-        s->hold = hold;
-        s->hold_room = room;
-    }
+    if (array_reserve(&s->hold, &s->hold_room, pool_node_count(s->pool) + 1,
+                      sizeof *s->hold))
+        return sl_fail(err, SL_INTERNAL, "scheduler: out of memory");
     int rc = pool_add_node(s->pool, n, &node, err);
     if (rc)
         return rc;
@@ -156,9 +151,8 @@ static int set_price(struct sched *s, const struct sched_price *p, struct sl_err
 {
     if (p->model >= POOL_MAX_MODELS)
         return sl_fail(err, SL_INVALID, "price: models are below %d", POOL_MAX_MODELS);
-    for (uint32_t i = 0; i < s->tenant_count; i++)
-        if (s->tenant[i].held_price)
-            return sl_fail(err, SL_CONFLICT, "price: set it before anything is granted");
+    if (s->tenant[SCHED_ROOT].held_milli[p->model])
+        return sl_fail(err, SL_CONFLICT, "price: set it before anything of it is granted");
     s->price_permille[p->model] = p->permille;
     return 0;
 }

@@ -2,6 +2,7 @@
 #ifndef SCHED_SCHED_IMPL_H
 #define SCHED_SCHED_IMPL_H
 
+#include "base/array.h"
 #include "pool_impl.h"
 #include "sched/sched.h"
 

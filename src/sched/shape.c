@@ -1,4 +1,5 @@
 /* The order of the classes for one shape: a binary heap, mended lazily. */
+#include "base/array.h"
 #include "shape.h"
 
 #include <stdlib.h>
@@ -138,14 +139,7 @@ static void drop_dead(struct shape *s, const struct classes *c)
 
 static int reserve(struct shape *s, uint32_t room)
 {
-    if (room <= s->room)
-        return 0;
-    struct shape_entry *heap = realloc(s->heap, room * sizeof *heap);
-    if (!heap)
-        return -SL_INTERNAL;
-    s->heap = heap;
-    s->room = room;
-    return 0;
+    return array_reserve(&s->heap, &s->room, room, sizeof *s->heap);
 }
 
 /* At the end, out of order; false: the ask does not fit there. */

@@ -1,4 +1,5 @@
 /* The table of names: one block of bytes and a hash of open addressing. */
+#include "base/array.h"
 #include "sim/names.h"
 
 #include <stdbool.h>
@@ -48,19 +49,6 @@ static bool grow_slots(struct names *n)
     return true;
 }
 
-static bool grow_names(struct names *n)
-{
-    if (n->count < n->name_room)
-        return true;
-    uint32_t room = n->name_room ? n->name_room * 2 : 32;
-    struct name *name = realloc(n->name, room * sizeof *name);
-    if (!name)
-        return false;
-    n->name = name;
-    n->name_room = room;
-    return true;
-}
-
 static bool grow_bytes(struct names *n, size_t more)
 {
     size_t room = n->room ? n->room : 256;
@@ -84,7 +72,8 @@ uint32_t names_add(struct names *n, const char *text, size_t len, uint32_t line)
     uint32_t *slot = slot_of(n, text, len, hash);
     if (*slot)
         return *slot - 1;
-    if (!grow_names(n) || !grow_bytes(n, len + 1))
+    if (array_reserve(&n->name, &n->name_room, n->count + 1, sizeof *n->name) ||
+        !grow_bytes(n, len + 1))
         return NAMES_NONE;
     n->name[n->count] = (struct name){ (uint32_t)n->len, (uint32_t)len, hash, line };
     memcpy(n->bytes + n->len, text, len);

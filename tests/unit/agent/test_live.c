@@ -1,5 +1,5 @@
 /* The agent with its broker: leases, waiting, resize, and what survives which death. */
-#include "live.h"
+#include "live_one.h"
 
 #include "../rows.h"
 
@@ -19,35 +19,11 @@
 #include "os/sock.h"
 #include "proto/ctl.h"
 
-static struct live l;
-
 /* A zombie that nobody reaps, as in a container, is dead. */
 static bool alive(pid_t pid)
 {
     struct proc_id id;
     return proc_identify(pid, &id, NULL) == 0 && proc_is_alive(&id);
-}
-
-static int setup(void **state)
-{
-    live_init(&l);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    live_finish(&l);
-    return 0;
-}
-
-static void start(const char *const *more)
-{
-    live_must_start(&l, more);
-}
-
-static int ask(const char *body, json_t **out)
-{
-    return live_call(&l, "POST", "/v1/leases", body, out);
 }
 
 static void want(const char *label, json_t *j, const char *path, const char *value)

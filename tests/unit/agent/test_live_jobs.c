@@ -1,5 +1,5 @@
 /* Jobs that wait for room: their order, and what they outlive. */
-#include "live.h"
+#include "live_one.h"
 
 #include "../rows.h"
 
@@ -13,30 +13,6 @@
 #include <unistd.h>
 
 #include "os/file.h"
-
-static struct live l;
-
-static int setup(void **state)
-{
-    live_init(&l);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    live_finish(&l);
-    return 0;
-}
-
-static void start(const char *const *more)
-{
-    live_must_start(&l, more);
-}
-
-static int ask(const char *body, json_t **out)
-{
-    return live_call(&l, "POST", "/v1/leases", body, out);
-}
 
 #define ONE_CARD ((const char *const[]){ "--emulate", "t4", NULL })
 #define FOR_EVER "\"forever\""

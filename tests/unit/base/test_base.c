@@ -4,9 +4,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/suggest.h"
+
+static void array_grows_and_keeps_its_items(void **state)
+{
+    uint64_t *items = NULL;
+    uint32_t room = 0;
+    for (uint32_t i = 0; i < 1000; i++) {
+        assert_int_equal(array_reserve(&items, &room, i + 1, sizeof *items), 0);
+        assert_true(room > i);
+        items[i] = i;
+    }
+    for (uint32_t i = 0; i < 1000; i++)
+        assert_true(items[i] == i);
+    assert_int_equal(array_reserve(&items, &room, UINT32_MAX, SIZE_MAX / 2), -SL_INTERNAL);
+    assert_true(room >= 1000 && items[999] == 999);
+    free(items);
+}
 
 static void buf_grows_and_stays_terminated(void **state)
 {
@@ -215,6 +232,7 @@ static void did_you_mean(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(array_grows_and_keeps_its_items),
     cmocka_unit_test(buf_grows_and_stays_terminated),
     cmocka_unit_test(buf_keeps_any_byte),
     cmocka_unit_test(buf_take_empties_it),

@@ -227,7 +227,30 @@ static void why_it_waits(void **state)
     }
 }
 
+/* Also where the price is 0, so that nothing is charged. */
+static void a_price_is_set_before_anything_is_held(void **state)
+{
+    static const struct {
+        const char *label;
+        uint32_t first_permille;
+    } prices[] = { { "a price that is charged", 500 }, { "a price of nothing", 0 } };
+    for (size_t i = 0; i < ARRAY_LEN(prices); i++) {
+        struct script r;
+        struct sched_event e = { .kind = SCHED_SET_PRICE };
+        script_open(&r, SCHED_BY_AGE);
+        e.price = (struct sched_price){ 0, prices[i].first_permille };
+        ROW(prices[i].label, script_apply(&r, &e) == 0);
+        script_run(&r, "n 1; s 1 0 50 500");
+        e.price.permille = 2000;
+        ROW(prices[i].label, script_apply(&r, &e) == -SL_CONFLICT);
+        script_run(&r, "e 1");
+        ROW(prices[i].label, script_apply(&r, &e) == 0);
+        script_close(&r);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_price_is_set_before_anything_is_held),
     cmocka_unit_test(decisions_are_as_said),
     cmocka_unit_test(why_it_waits),
 };

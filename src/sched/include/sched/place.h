@@ -78,8 +78,4 @@ int placer_scan(struct placer *pl, const struct pool_ask *a,
 /* From now on placer_find() is placer_scan(), or itself again: the baseline of a bench. */
 void placer_scan_always(struct placer *pl, bool on);
 
-/* F summed over all nodes, in permille of devices, of the target that is set:
- * idle compute that an average request cannot use. */
-uint64_t placer_fragmentation_permille(struct placer *pl);
-
 #endif

@@ -72,7 +72,8 @@ struct sched_quota {
     uint64_t limit_milli;    /* it never has more; SCHED_NO_LIMIT */
 };
 
-/* What a device of the model counts for in the fair share; 1000 unless set. */
+/* What a device of the model counts for in the fair share; 1000 unless set, and fixed once
+ * something of it is held. */
 struct sched_price {
     uint32_t model, permille;
 };
@@ -156,8 +157,9 @@ void sched_destroy(struct sched *s);
 /*
  * One event.  The decisions that follow from it are lent until the next event, in
  * the order in which they were made.  A refused event changes nothing: -SL_INVALID
- * for what cannot be, -SL_NOT_FOUND, -SL_CONFLICT for an id that is in use,
- * -SL_INTERNAL for no memory.
+ * for what cannot be, -SL_NOT_FOUND, -SL_CONFLICT for an id that is in use or a price
+ * that comes too late.  -SL_INTERNAL: no memory; the event may have been taken, the
+ * decisions made so far are given, and what is left is decided at the next event.
  */
 int sched_apply(struct sched *s, const struct sched_event *e,
                 const struct sched_decision **decisions, uint32_t *count,

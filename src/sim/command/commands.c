@@ -60,6 +60,14 @@ const struct sim_command sim_commands[] = {
           " ten jobs beyond it.",
       .example = "sluice-sim jobs --format csv --trace log.csv --nodes 30x8 --policy fifo,srtf",
       .options = jobs_options, .run = sim_cmd_jobs },
+    { .name = "scenario",
+      .summary = "run scenario files and say what is not as they expect",
+      .about = "A scenario says in plain words which nodes and tenants there are, what is asked when, and what"
+          " is expected then; docs/guide/scenarios.md has the words. It runs on the scheduler core in virtual"
+          " time. The status is 1 if something was not as expected, 2 if a file is no scenario.",
+      .example = "sluice-sim scenario tests/scenario/*.scn",
+      .operands = "FILE...", .min_operands = 1, .max_operands = SIM_MAX_OPERANDS,
+      .run = sim_cmd_scenario },
     { .name = "help", .summary = "explain a command", .operands = "[COMMAND]",
       .max_operands = 1, .run = sim_cmd_help },
     { .name = "version", .summary = "print the version", .run = sim_cmd_version },

@@ -11,7 +11,10 @@
 #include "sim/jobstats.h"
 #include "sim/llm.h"
 #include "sim/openb.h"
+#include "sim/scenario.h"
 #include "sim/trace.h"
+
+#define SCENARIO SAMPLES "/../../scenario/ff14-priority-reaches-slices.scn"
 
 static struct sl_err err;
 
@@ -139,6 +142,20 @@ static bool simulated(void)
     return ok;
 }
 
+/* A scenario, read and run. */
+static void ignore(void *ctx, const char *line) {}
+static bool played(void)
+{
+    AUTO_TEXT struct text text = { 0 };
+    struct scenario *s = NULL;
+    struct scenario_result result;
+    bool ok = checked(text_open(SCENARIO, &text, &err)) &&
+              checked(scenario_read(&text, &s, &err)) &&
+              checked(scenario_run(s, ignore, NULL, &result, &err));
+    scenario_destroy(s);
+    return ok;
+}
+
 /* More names than the first room holds. */
 static bool many_names(void)
 {
@@ -174,6 +191,7 @@ static void the_nth_allocation_fails(void **state)
         { "virtual clusters", helios },
         { "the command openb", openb },
         { "a simulated trace", simulated },
+        { "a scenario", played },
     };
     nth_alloc_rows(rows, ARRAY_LEN(rows));
 }

@@ -16,7 +16,7 @@
 #include "core/err.h"
 
 #define SIM_MAX_OPTIONS  24 /* of one command, --help included */
-#define SIM_MAX_OPERANDS 8
+#define SIM_MAX_OPERANDS 256
 
 struct sim_option {
     const char *name; /* "nodes"; NULL ends a list */
@@ -86,6 +86,7 @@ void sim_progress(struct sim *sim, const char *what, uint64_t done, uint64_t tot
 /* The commands. */
 int sim_cmd_openb(struct sim *sim, const struct sim_args *args);
 int sim_cmd_jobs(struct sim *sim, const struct sim_args *args);
+int sim_cmd_scenario(struct sim *sim, const struct sim_args *args);
 int sim_cmd_help(struct sim *sim, const struct sim_args *args);
 int sim_cmd_version(struct sim *sim, const struct sim_args *args);
 

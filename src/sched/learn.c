@@ -10,13 +10,15 @@
 #define LEARN_FIRST 64   /* submissions before the first target */
 #define LEARN_EVERY 4096 /* … between two, in the end */
 
+#define LEARNED_SHAPES  1024
+#define LEARNED_BUCKETS 2048 /* at most half of them in use: probing is short */
+
 struct learned {
     struct place_shape *shape; /* in order of first sight */
     uint32_t count;
+    uint16_t bucket[LEARNED_BUCKETS]; /* 1 + index of the shape, by hash; 0: none */
     uint64_t since, goal;
 };
-
-#define LEARNED_SHAPES 1024
 
 int learn_create(struct sched *s)
 {
@@ -35,24 +37,39 @@ void learn_destroy(struct sched *s)
     free(s->learned);
 }
 
+/* The bucket that has the ask, or where it would go. */
+static uint16_t *bucket_of(struct learned *l, const struct pool_ask *a)
+{
+    uint64_t at = ask_hash(a);
+    while (l->bucket[at % LEARNED_BUCKETS] &&
+           !ask_equal(&l->shape[l->bucket[at % LEARNED_BUCKETS] - 1].ask, a))
+        at++;
+    return &l->bucket[at % LEARNED_BUCKETS];
+}
+
 static struct place_shape *shape_of(struct learned *l, const struct pool_ask *a)
 {
-    for (uint32_t i = 0; i < l->count; i++)
-        if (ask_equal(&l->shape[i].ask, a))
-            return &l->shape[i];
-    if (l->count == LEARNED_SHAPES)
-        return NULL; /* too many kinds to learn the rare ones */
-    l->shape[l->count] = (struct place_shape){ .ask = *a };
-    return &l->shape[l->count++];
+    uint16_t *bucket = bucket_of(l, a);
+    if (!*bucket) {
+        if (l->count == LEARNED_SHAPES)
+            return NULL; /* too many kinds to learn the rare ones */
+        l->shape[l->count++] = (struct place_shape){ .ask = *a };
+        *bucket = (uint16_t)l->count;
+    }
+    return &l->shape[*bucket - 1];
 }
 
 static void fade(struct learned *l)
 {
     uint32_t kept = 0;
+    memset(l->bucket, 0, sizeof l->bucket);
     for (uint32_t i = 0; i < l->count; i++) {
         l->shape[i].popularity /= 2;
-        if (l->shape[i].popularity)
-            l->shape[kept++] = l->shape[i];
+        if (!l->shape[i].popularity)
+            continue;
+        l->shape[kept] = l->shape[i];
+        *bucket_of(l, &l->shape[kept].ask) = (uint16_t)(kept + 1);
+        kept++;
     }
     l->count = kept;
 }

@@ -98,23 +98,13 @@ static uint32_t below_common(const struct sched *s, uint32_t tenant, uint32_t ot
     return tenant;
 }
 
-/* Models of which all tenants from the request's up to below `above` would hold no more
- * than they deserve with it. */
+/* Of these models, those of which all tenants from the request's up to below `above` would
+ * hold no more than they deserve, however the option is spread over them. */
 static uint64_t owed_models(const struct sched *s, const struct request *r, uint32_t option,
-                            uint32_t above)
+                            uint64_t models, uint32_t above)
 {
-    uint64_t models = 0;
-    for (uint32_t m = 0; m < POOL_MAX_MODELS; m++) {
-        if (!(s->all_models >> m & 1))
-            continue;
-        uint64_t need = option_milli(s, &r->form->option[option], m);
-        uint32_t id = r->tenant;
-        while (id != above &&
-               s->tenant[id].held_milli[m] + need <= s->tenant[id].deserved_milli[m])
-            id = s->tenant[id].parent;
-        if (id == above && need)
-            models |= 1ull << m;
-    }
+    for (uint32_t id = r->tenant; models && id != above; id = s->tenant[id].parent)
+        models = tenant_owed_models(s, id, &r->form->option[option], models);
     return models;
 }
 
@@ -123,32 +113,11 @@ static uint64_t owed_models(const struct sched *s, const struct request *r, uint
 static bool would_spare(const struct sched *s, const struct request *v, uint32_t top)
 {
     for (uint32_t id = v->tenant;; id = s->tenant[id].parent) {
-        FOR_EACH_HELD(v, m, have)
-            if (s->tenant[id].held_milli[m] < s->tenant[id].deserved_milli[m] + have)
-                return false;
+        if (!tenant_can_spare(s, id, v))
+            return false;
         if (id == top)
             return true;
     }
-}
-
-static void count_gone(struct sched *s, const struct request *v, bool gone)
-{
-    for (uint32_t id = v->tenant;; id = s->tenant[id].parent) {
-        FOR_EACH_HELD(v, m, have)
-            s->tenant[id].held_milli[m] += gone ? -have : have;
-        if (id == SCHED_ROOT)
-            return;
-    }
-}
-
-static uint64_t over_share(const struct sched *s, uint32_t tenant, uint64_t models)
-{
-    uint64_t over = 0;
-    const struct tenant *t = &s->tenant[tenant];
-    for (uint32_t m = 0; m < POOL_MAX_MODELS; m++)
-        if (models >> m & 1 && t->held_milli[m] > t->deserved_milli[m])
-            over += t->held_milli[m] - t->deserved_milli[m];
-    return over;
 }
 
 /* Leases of tenants below `above` that hold more than they deserve. */
@@ -160,7 +129,7 @@ static int gather_over(struct sched *s, const struct request *r, uint32_t above,
             tenant_is_below(s, id, r->tenant) || tenant_is_below(s, r->tenant, id))
             continue;
         uint32_t top = below_common(s, id, r->tenant);
-        uint64_t over = over_share(s, top, models);
+        uint64_t over = tenant_over(s, top, models);
         if (!over)
             continue;
         for (struct request *v = s->tenant[id].leases; v; v = v->next)
@@ -180,11 +149,11 @@ static void spare(struct sched *s, const struct request *r, uint32_t *count)
         struct victim *v = &s->victim[i];
         if (!would_spare(s, v->r, below_common(s, v->r->tenant, r->tenant)))
             continue;
-        count_gone(s, v->r, true);
+        tenant_count(s, v->r, false);
         s->victim[kept++] = *v;
     }
     for (uint32_t i = 0; i < kept; i++)
-        count_gone(s, s->victim[i].r, false);
+        tenant_count(s, s->victim[i].r, true);
     *count = kept;
 }
 
@@ -357,7 +326,7 @@ int evict_for(struct sched *s, struct request *r, uint32_t option, bool *nominat
         rc = evict(s, r, option, limit, count, nominated);
     for (uint32_t above = r->tenant; !rc && !*nominated && above != SCHED_ROOT;) {
         above = s->tenant[above].parent;
-        uint64_t models = limit & owed_models(s, r, option, above);
+        uint64_t models = owed_models(s, r, option, limit, above);
         if (!models)
             break;
         count = 0;

@@ -428,8 +428,8 @@ static uint32_t evictable_level(const struct sched *s, const struct line *l)
 static bool is_owed(const struct sched *s, uint32_t tenant)
 {
     const struct tenant *t = &s->tenant[tenant];
-    for (uint32_t m = 0; m < POOL_MAX_MODELS; m++)
-        if (t->held_milli[m] < t->deserved_milli[m])
+    for (uint32_t q = 0; q < QUOTAS; q++)
+        if (t->held_milli[q] < t->deserved_milli[q])
             return true;
     return false;
 }

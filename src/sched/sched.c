@@ -31,8 +31,9 @@ int sched_create(const struct sched_policy *policy, struct sched **out, struct s
     }
     s->tenant[SCHED_ROOT].exists = true;
     s->tenant_count = 1;
+    for (uint32_t q = 0; q < QUOTAS; q++)
+        s->tenant[SCHED_ROOT].limit_milli[q] = SCHED_NO_LIMIT;
     for (uint32_t m = 0; m < POOL_MAX_MODELS; m++) {
-        s->tenant[SCHED_ROOT].limit_milli[m] = SCHED_NO_LIMIT;
         s->price_permille[m] = 1000;
         s->least_mem[m] = UINT64_MAX;
     }
@@ -239,7 +240,7 @@ uint64_t sched_held_milli(const struct sched *s, uint32_t tenant, uint32_t model
 /* ---- the invariants ---- */
 
 static void check_request(const struct sched *s, const struct request *r,
-                          uint64_t (*sum)[POOL_MAX_MODELS])
+                          uint64_t (*sum)[QUOTAS])
 {
     uint64_t milli[POOL_MAX_MODELS];
     uint32_t taken = 0;
@@ -256,6 +257,7 @@ static void check_request(const struct sched *s, const struct request *r,
     for (uint32_t id = r->tenant;; id = s->tenant[id].parent) {
         for (uint32_t m = 0; m < POOL_MAX_MODELS; m++)
             sum[id][m] += milli[m];
+        sum[id][SCHED_ALL_MODELS] += request_price(s, r);
         if (id == SCHED_ROOT)
             return;
     }
@@ -263,7 +265,7 @@ static void check_request(const struct sched *s, const struct request *r,
 
 void sched_check(const struct sched *s)
 {
-    uint64_t(*sum)[POOL_MAX_MODELS] = calloc(s->tenant_count, sizeof *sum);
+    uint64_t(*sum)[QUOTAS] = calloc(s->tenant_count, sizeof *sum);
     if (!sum) /* no memory to look with */
         return;
     pool_check(s->pool);
@@ -272,6 +274,9 @@ void sched_check(const struct sched *s)
             check_request(s, r, sum);
     for (uint32_t i = 0; i < s->tenant_count; i++)
         assert(!memcmp(sum[i], s->tenant[i].held_milli, sizeof sum[i]));
+    for (uint32_t i = 0; i < s->tenant_count; i++)
+        for (uint32_t q = 0; q < QUOTAS; q++)
+            assert(s->tenant[i].limit_milli[q] >= s->tenant[i].deserved_milli[q]);
     assert(!s->tenant[SCHED_ROOT].ready_below);
     free(sum);
 }

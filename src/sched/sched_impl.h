@@ -71,15 +71,16 @@ struct request {
          left_ && (m = (uint64_t)__builtin_ctzll(left_), have = (r)->milli[at_], 1); \
          left_ &= left_ - 1, at_++)
 
+#define QUOTAS (POOL_MAX_MODELS + 1)
+
 struct tenant {
     bool exists;
     uint32_t parent, depth;
     uint32_t weight;
     uint32_t first_child, next_sibling; /* 0: none (the root is nobody's child) */
-    /* of itself and those below */
-    uint64_t held_milli[POOL_MAX_MODELS];
-    uint64_t deserved_milli[POOL_MAX_MODELS], limit_milli[POOL_MAX_MODELS];
-    uint64_t held_price; /* priced milli-devices held now */
+    /* of itself and those below; [SCHED_ALL_MODELS] is of all, priced */
+    uint64_t held_milli[QUOTAS];
+    uint64_t deserved_milli[QUOTAS], limit_milli[QUOTAS];
     uint64_t past_price; /* their mean over the half-life, x 2^16 */
     uint64_t settled_ms;
     uint32_t ready_below; /* ready lines */
@@ -144,8 +145,20 @@ void place_milli(const struct sched *s, const struct form *f, uint32_t option,
 /* … at most, if the whole option went to this model. */
 uint64_t option_milli(const struct sched *s, const struct sched_option *o, uint32_t model);
 
+/* Milli-devices that it holds, each at the price of its model. */
+uint64_t request_price(const struct sched *s, const struct request *r);
 /* A tenant and all above it hold what the request has from now on, or no more. */
 void tenant_charge(struct sched *s, const struct request *r, bool more);
+/* The same without time that passes: only to see what would be then. */
+void tenant_count(struct sched *s, const struct request *r, bool more);
+/* Of these models, those of which it would hold no more than it deserves with the option,
+ * however that is spread over them: by what it deserves of each, or of all together. */
+uint64_t tenant_owed_models(const struct sched *s, uint32_t tenant,
+                            const struct sched_option *o, uint64_t models);
+/* Without what the request has, does it hold all that it deserves, of its models and of all? */
+bool tenant_can_spare(const struct sched *s, uint32_t tenant, const struct request *r);
+/* What it holds above what it deserves, of these models. */
+uint64_t tenant_over(const struct sched *s, uint32_t tenant, uint64_t models);
 /* Lines that could be tried, in the tenant and all above it. */
 void tenant_ready(struct sched *s, uint32_t tenant, int32_t more);
 /* The line that is next by fair share; NULL: none is ready. */

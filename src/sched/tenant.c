@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/macros.h"
 #include "sched_impl.h"
 
 /* ---- decay ---- */
@@ -38,7 +39,7 @@ static void settle(const struct sched *s, struct tenant *t)
     if (!dt)
         return;
     uint64_t factor = decay(dt, s->policy.half_life_ms);
-    t->past_price = settled(t->past_price, t->held_price, factor);
+    t->past_price = settled(t->past_price, t->held_milli[SCHED_ALL_MODELS], factor);
     t->own_past = settled(t->own_past, t->own_price, factor);
     t->settled_ms = s->now_ms;
 }
@@ -67,8 +68,8 @@ int tenant_set(struct sched *s, const struct sched_tenant *t, struct sl_err *err
                           .weight = t->weight,
                           .next_sibling = parent->first_child,
                           .settled_ms = s->now_ms };
-    for (uint32_t m = 0; m < POOL_MAX_MODELS; m++)
-        n->limit_milli[m] = SCHED_NO_LIMIT;
+    for (uint32_t q = 0; q < QUOTAS; q++)
+        n->limit_milli[q] = SCHED_NO_LIMIT;
     parent->first_child = t->tenant;
     if (t->tenant >= s->tenant_count)
         s->tenant_count = t->tenant + 1;
@@ -79,7 +80,7 @@ int tenant_set_quota(struct sched *s, const struct sched_quota *q, struct sl_err
 {
     if (q->tenant >= SCHED_MAX_TENANTS || !s->tenant[q->tenant].exists)
         return sl_fail(err, SL_NOT_FOUND, "quota: no tenant %u", q->tenant);
-    if (q->model >= POOL_MAX_MODELS)
+    if (q->model >= QUOTAS)
         return sl_fail(err, SL_INVALID, "quota: models are below %d", POOL_MAX_MODELS);
     if (q->deserved_milli > q->limit_milli)
         return sl_fail(err, SL_INVALID, "quota of tenant %u: deserves more than its limit",
@@ -131,33 +132,109 @@ uint64_t option_milli(const struct sched *s, const struct sched_option *o, uint3
     return milli;
 }
 
-static uint64_t priced(const struct sched *s, const struct request *r)
+static uint64_t at_price(const struct sched *s, uint32_t model, uint64_t milli)
+{
+    return milli * s->price_permille[model] / 1000;
+}
+
+uint64_t request_price(const struct sched *s, const struct request *r)
 {
     uint64_t price = 0;
     FOR_EACH_HELD(r, m, have)
-        price += have * s->price_permille[m] / 1000;
+        price += at_price(s, m, have);
     return price;
 }
 
-void tenant_charge(struct sched *s, const struct request *r, bool more)
+void tenant_count(struct sched *s, const struct request *r, bool more)
 {
-    uint64_t price = priced(s, r);
+    uint64_t price = request_price(s, r);
     for (uint32_t id = r->tenant;; id = s->tenant[id].parent) {
         struct tenant *t = &s->tenant[id];
-        settle(s, t);
         FOR_EACH_HELD(r, m, have) {
             assert(more || t->held_milli[m] >= have);
             t->held_milli[m] += more ? have : -have;
         }
-        t->held_price += more ? price : -price;
-        if (id == r->tenant)
-            t->own_price += more ? price : -price;
+        t->held_milli[SCHED_ALL_MODELS] += more ? price : -price;
         if (id == SCHED_ROOT)
             return;
     }
 }
 
+void tenant_charge(struct sched *s, const struct request *r, bool more)
+{
+    uint64_t price = request_price(s, r);
+    for (uint32_t id = r->tenant;; id = s->tenant[id].parent) {
+        settle(s, &s->tenant[id]);
+        if (id == SCHED_ROOT)
+            break;
+    }
+    s->tenant[r->tenant].own_price += more ? price : -price;
+    tenant_count(s, r, more);
+}
+
+/* ---- what is deserved ---- */
+
+uint64_t tenant_owed_models(const struct sched *s, uint32_t tenant,
+                            const struct sched_option *o, uint64_t models)
+{
+    const struct tenant *t = &s->tenant[tenant];
+    uint64_t by_model = 0, by_all = 0;
+    for (uint32_t m = 0; m < POOL_MAX_MODELS; m++) {
+        uint64_t milli = models >> m & 1 ? option_milli(s, o, m) : 0;
+        if (!milli)
+            continue;
+        if (t->held_milli[m] + milli <= t->deserved_milli[m])
+            by_model |= 1ull << m;
+        if (t->held_milli[SCHED_ALL_MODELS] + at_price(s, m, milli) <=
+            t->deserved_milli[SCHED_ALL_MODELS])
+            by_all |= 1ull << m;
+    }
+    /* one rule for all of them, as the option may be spread over several */
+    return __builtin_popcountll(by_all) > __builtin_popcountll(by_model) ? by_all
+                                                                         : by_model;
+}
+
+bool tenant_can_spare(const struct sched *s, uint32_t tenant, const struct request *r)
+{
+    const struct tenant *t = &s->tenant[tenant];
+    FOR_EACH_HELD(r, m, have)
+        if (t->held_milli[m] < t->deserved_milli[m] + have)
+            return false;
+    return t->held_milli[SCHED_ALL_MODELS] >=
+           t->deserved_milli[SCHED_ALL_MODELS] + request_price(s, r);
+}
+
+uint64_t tenant_over(const struct sched *s, uint32_t tenant, uint64_t models)
+{
+    const struct tenant *t = &s->tenant[tenant];
+    uint64_t over = 0;
+    for (uint32_t m = 0; m < POOL_MAX_MODELS; m++)
+        if (models >> m & 1)
+            over += sub_sat_u64(t->held_milli[m], t->deserved_milli[m]);
+    return min_u64(over, sub_sat_u64(t->held_milli[SCHED_ALL_MODELS],
+                                     t->deserved_milli[SCHED_ALL_MODELS]));
+}
+
 /* ---- limits ---- */
+
+static bool is_over(const struct tenant *t, uint32_t quota, uint64_t more)
+{
+    uint64_t limit = t->limit_milli[quota];
+    return limit != SCHED_NO_LIMIT && (more > limit || t->held_milli[quota] > limit - more);
+}
+
+/* Whose limit bars so much more of the model: the tenant, one above it, or TENANT_NONE. */
+static uint32_t who_bars(const struct sched *s, uint32_t tenant, uint32_t m, uint64_t more)
+{
+    uint64_t price = at_price(s, m, more);
+    for (uint32_t id = tenant;; id = s->tenant[id].parent) {
+        const struct tenant *t = &s->tenant[id];
+        if (is_over(t, m, more) || is_over(t, SCHED_ALL_MODELS, price))
+            return id;
+        if (id == SCHED_ROOT)
+            return TENANT_NONE;
+    }
+}
 
 uint64_t tenant_models(const struct sched *s, uint32_t tenant, const struct sched_option *o,
                        uint32_t *blocked_by)
@@ -174,20 +251,11 @@ uint64_t tenant_models(const struct sched *s, uint32_t tenant, const struct sche
     for (uint32_t m = 0; m < POOL_MAX_MODELS; m++) {
         if (s->least_mem[m] == UINT64_MAX || !(all >> m & 1))
             continue;
-        uint64_t need = option_milli(s, o, m);
-        uint32_t id = tenant;
-        for (;; id = s->tenant[id].parent) {
-            const struct tenant *t = &s->tenant[id];
-            if (t->limit_milli[m] != SCHED_NO_LIMIT &&
-                (need > t->limit_milli[m] || t->held_milli[m] > t->limit_milli[m] - need)) {
-                *blocked_by = id;
-                break;
-            }
-            if (id == SCHED_ROOT) {
-                models |= 1ull << m;
-                break;
-            }
-        }
+        uint32_t bars = who_bars(s, tenant, m, option_milli(s, o, m));
+        if (bars == TENANT_NONE)
+            models |= 1ull << m;
+        else
+            *blocked_by = bars;
     }
     return models;
 }
@@ -247,8 +315,9 @@ static struct line *next_below(struct sched *s, uint32_t tenant)
         if (!c->ready_below)
             continue;
         struct line *l = next_below(s, id);
-        r = (struct rival){ c->held_price + (c->past_price >> 16) + wanted(l), c->weight,
-                            l->head->age };
+        r = (struct rival){ c->held_milli[SCHED_ALL_MODELS] + (c->past_price >> 16) +
+                                wanted(l),
+                            c->weight, l->head->age };
         if (!best || rival_first(&r, &first)) {
             best = l;
             first = r;

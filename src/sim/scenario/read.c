@@ -137,6 +137,15 @@ static uint32_t read_model(struct reader *r, bool known)
     return r->w.rc ? 0 : m;
 }
 
+/* What is counted: a model, or "in all", at their prices. */
+static uint32_t read_counted(struct reader *r)
+{
+    if (!words_take(&r->w, "in"))
+        return read_model(r, true);
+    words_need(&r->w, "all");
+    return SCHED_ALL_MODELS;
+}
+
 static void read_label(struct reader *r, struct pool_labels *labels)
 {
     uint32_t n = read_name(r, &r->s->labels, "label", false);
@@ -252,7 +261,7 @@ static void read_weight(struct reader *r)
 static void read_deserves(struct reader *r)
 {
     uint64_t milli = words_milli(&r->w, "how many devices");
-    struct tenant_quota *q = quota_of(r, read_model(r, true));
+    struct tenant_quota *q = quota_of(r, read_counted(r));
     q->deserves = true;
     q->deserved_milli = milli;
 }
@@ -261,7 +270,7 @@ static void read_at_most(struct reader *r)
 {
     words_need(&r->w, "most");
     uint64_t milli = words_milli(&r->w, "how many devices");
-    struct tenant_quota *q = quota_of(r, read_model(r, true));
+    struct tenant_quota *q = quota_of(r, read_counted(r));
     q->limits = true;
     q->limit_milli = milli;
 }
@@ -637,7 +646,7 @@ static void read_holds(struct reader *r)
     add_index(r, &r->st->who, read_name(r, &r->s->tenants, "tenant", true));
     words_need(&r->w, "holds");
     expected(r)->amount = words_milli(&r->w, "how many devices");
-    expected(r)->model = read_model(r, true);
+    expected(r)->model = read_counted(r);
 }
 
 static void read_expect(struct reader *r)

@@ -8,7 +8,8 @@
 #include "base/array.h"
 #include "core/macros.h"
 
-#define NEVER UINT64_MAX
+#define NEVER  UINT64_MAX
+#define QUOTAS (SCHED_ALL_MODELS + 1)
 
 static int no_memory(struct run *r)
 {
@@ -236,7 +237,7 @@ static int add_nodes(struct run *r, const struct statement *st)
 
 static int set_quota(struct run *r, uint32_t tenant, const struct tenant_quota *said)
 {
-    struct tenant_quota *q = &r->quota[tenant * POOL_MAX_MODELS + said->model];
+    struct tenant_quota *q = &r->quota[tenant * QUOTAS + said->model];
     if (said->deserves)
         q->deserved_milli = said->deserved_milli;
     if (said->limits)
@@ -365,7 +366,7 @@ static int settle(struct run *r)
 static int prepare(struct run *r)
 {
     const struct scenario *s = r->s;
-    size_t quotas = (size_t)s->tenants.count * POOL_MAX_MODELS;
+    size_t quotas = (size_t)s->tenants.count * QUOTAS;
     r->job = calloc(s->jobs.count + 1, sizeof *r->job);
     r->core_node = calloc(s->nodes.count + 1, sizeof *r->core_node);
     r->node_name = calloc(s->nodes.count + 1, sizeof *r->node_name);

@@ -3,7 +3,8 @@
  *
  *   n 2 [MODEL [COUNT]]    COUNT nodes of 2 devices (16 GiB each, 16 CPUs)
  *   t 3 1 [WEIGHT]         tenant 3 below tenant 1
- *   q 3 0 2000 -           quota of tenant 3, model 0: deserves 2000 milli, no limit
+ *   q 3 0 2000 -           quota of tenant 3, model 0 (*: of all, at their prices): deserves 2000 milli, no limit
+ *   p 1 2000               a device of model 1 counts as two
  *   s 7 3 50 ASK [f] [mN] [wN] [aN]
  *                          request 7 of tenant 3, priority 50; f: never evicted; mN: not before N ms; wN: runs
  *                          for N ms, predicted; aN: ran for N ms before
@@ -150,8 +151,12 @@ static inline void script_command(struct script *r, char **word, int words)
         break;
     case 'q':
         e.kind = SCHED_SET_QUOTA;
-        e.quota = (struct sched_quota){ n[1], n[2], n[3],
-                                        word[4][0] == '-' ? SCHED_NO_LIMIT : n[4] };
+        e.quota = (struct sched_quota){ n[1], word[2][0] == '*' ? SCHED_ALL_MODELS : n[2],
+                                        n[3], word[4][0] == '-' ? SCHED_NO_LIMIT : n[4] };
+        break;
+    case 'p':
+        e.kind = SCHED_SET_PRICE;
+        e.price = (struct sched_price){ n[1], n[2] };
         break;
     case 's':
         script_submit(r, word, words);

@@ -137,6 +137,25 @@ static const struct {
       " s 1 3 50 1000; s 2 3 50 1000; s 3 2 50 1000; s 4 2 50 1000; s 5 4 50 1000",
       "+1 +2 +3 +4 -2r5" },
 
+    /* quota of all models together, at their prices */
+    { "a limit of all counts each device at its price",
+      "p 1 2000; n 2 1; t 1 0; q 1 * 0 3000; s 1 1 50 1000; s 2 1 50 1000; s 3 1 50 500",
+      "+1 +3" },
+    { "who waits for it goes on when it is raised",
+      "n 2; t 1 0; q 1 * 0 500; s 1 1 50 600; q 1 * 0 600", "+1" },
+    { "what is deserved of all comes back from any model",
+      "p 1 2000; n 2; n 1 1; " TWO_TENANTS "q 1 * 2000 -; q 2 * 2000 -;"
+      " s 1 1 50 1000; s 2 1 50 1000; s 3 1 50 1000; s 4 2 50 1000; e 3",
+      "+1 +2 +3 -3r4 +4" },
+    { "… but not below what the other deserves of one",
+      "n 2; " TWO_TENANTS "q 1 0 2000 -; q 2 * 1000 -; s 1 1 50 1000; s 2 1 50 1000;"
+      " s 3 2 50 1000",
+      "+1 +2" },
+    { "… nor of all",
+      "n 2; " TWO_TENANTS "q 1 * 2000 -; q 2 0 1000 -; s 1 1 50 1000;"
+      " s 2 1 50 1000; s 3 2 50 1000",
+      "+1 +2" },
+
     /* fair share */
     { "turns go to who has less",
       "n 2; " TWO_TENANTS

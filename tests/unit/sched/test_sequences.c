@@ -33,7 +33,10 @@ struct run {
     uint64_t now_ms;
     struct known known[REQUESTS + 1]; /* by id */
     uint32_t submitted;
-    uint64_t held[TENANTS][MODELS], deserved[TENANTS][MODELS], limit[TENANTS][MODELS];
+    /* [MODELS] is of all models, at their prices */
+    uint64_t held[TENANTS][MODELS + 1], deserved[TENANTS][MODELS + 1],
+        limit[TENANTS][MODELS + 1];
+    uint32_t price[MODELS];
     uint32_t evictions;
     enum sched_order order;
 };
@@ -44,6 +47,7 @@ static void charge(struct run *r, const struct known *k, bool more)
 {
     const struct sched_option *o = &k->option[k->place_option];
     const struct pool_place *at = k->place;
+    uint64_t milli[MODELS + 1] = { 0 };
     for (uint32_t g = 0; g < o->group_count; g++)
         for (uint32_t i = 0; i < o->group[g].count; i++, at++)
             for (uint32_t d = 0; d < at->device_count; d++) {
@@ -51,14 +55,17 @@ static void charge(struct run *r, const struct known *k, bool more)
                     &pool_node_at(sched_pool(r->s), at->node)->device[at->device[d]];
                 uint64_t mem = (o->group[g].ask.mem_bytes * 1000 + dev->mem_bytes - 1) /
                                dev->mem_bytes;
-                uint64_t milli =
+                milli[dev->model] +=
                     o->group[g].ask.permille > mem ? o->group[g].ask.permille : mem;
-                for (uint32_t t = k->q.tenant;; t = parent_of[t]) {
-                    r->held[t][dev->model] += more ? milli : -milli;
-                    if (!t)
-                        break;
-                }
             }
+    for (uint32_t m = 0; m < MODELS; m++)
+        milli[MODELS] += milli[m] * r->price[m] / 1000;
+    for (uint32_t t = k->q.tenant;; t = parent_of[t]) {
+        for (uint32_t m = 0; m <= MODELS; m++)
+            r->held[t][m] += more ? milli[m] : -milli[m];
+        if (!t)
+            break;
+    }
 }
 
 static bool below(uint32_t tenant, uint32_t above)
@@ -108,7 +115,8 @@ static void check_shares(struct run *r, const struct known *v, const struct know
                 pool_node_at(sched_pool(r->s), node)->device[v->place[i].device[k]].model;
             for (uint32_t t = v->q.tenant; !below(by->q.tenant, t); t = parent_of[t])
                 ROW("the victim is at or above its share",
-                    r->held[t][m] >= r->deserved[t][m]);
+                    r->held[t][m] >= r->deserved[t][m] &&
+                        r->held[t][MODELS] >= r->deserved[t][MODELS]);
         }
     }
     for (uint32_t i = 0; i < by->place_count; i++)
@@ -118,7 +126,8 @@ static void check_shares(struct run *r, const struct known *v, const struct know
                              .model;
             for (uint32_t t = by->q.tenant; !below(v->q.tenant, t); t = parent_of[t])
                 ROW("the reclaimer is at or below its share",
-                    r->held[t][m] <= r->deserved[t][m]);
+                    r->held[t][m] <= r->deserved[t][m] ||
+                        r->held[t][MODELS] <= r->deserved[t][MODELS]);
         }
 }
 
@@ -179,7 +188,9 @@ static bool could_start(struct run *r, const struct known *k, const struct sched
     for (uint32_t m = 0; m < MODELS; m++) {
         bool ok = true;
         for (uint32_t t = k->q.tenant;; t = parent_of[t]) {
-            ok &= r->held[t][m] + most_milli(o) <= r->limit[t][m];
+            ok &= r->held[t][m] + most_milli(o) <= r->limit[t][m] &&
+                  r->held[t][MODELS] + most_milli(o) * r->price[m] / 1000 <=
+                      r->limit[t][MODELS];
             if (!t)
                 break;
         }
@@ -214,6 +225,11 @@ static void check_waiting(struct run *r)
     }
 }
 
+static uint32_t quota_model(uint32_t m)
+{
+    return m == MODELS ? SCHED_ALL_MODELS : m;
+}
+
 static void apply(struct run *r, struct sched_event *e)
 {
     const struct sched_decision *d, *twin;
@@ -233,8 +249,9 @@ static void apply(struct run *r, struct sched_event *e)
     take_decisions(r, d, count);
     sched_check(r->s);
     for (uint32_t t = 0; t < TENANTS; t++)
-        for (uint32_t m = 0; m < MODELS; m++) {
-            ROW("the accounts agree", r->held[t][m] == sched_held_milli(r->s, t, m));
+        for (uint32_t m = 0; m <= MODELS; m++) {
+            ROW("the accounts agree",
+                r->held[t][m] == sched_held_milli(r->s, t, quota_model(m)));
             ROW("no tenant is over its limit", r->held[t][m] <= r->limit[t][m]);
         }
 }
@@ -279,9 +296,9 @@ static void end_one(struct run *r, struct known *k)
 
 static void set_quota(struct run *r)
 {
-    uint32_t t = 1 + rng_below(&r->rng, TENANTS - 1), m = rng_below(&r->rng, MODELS);
+    uint32_t t = 1 + rng_below(&r->rng, TENANTS - 1), m = rng_below(&r->rng, MODELS + 1);
     struct sched_event e = { .kind = SCHED_SET_QUOTA,
-                             .quota = { t, m, 500 * rng_below(&r->rng, 9),
+                             .quota = { t, quota_model(m), 500 * rng_below(&r->rng, 9),
                                         SCHED_NO_LIMIT } };
     /* a limit below what is held would only hold from then on */
     if (rng_below(&r->rng, 2))
@@ -310,6 +327,12 @@ static void begin(struct run *r, uint64_t seed)
     for (uint32_t t = 1; t < TENANTS; t++) {
         struct sched_event e = { .kind = SCHED_SET_TENANT,
                                  .tenant = { t, parent_of[t], rng_below(&r->rng, 4) } };
+        apply(r, &e);
+    }
+    for (uint32_t m = 0; m < MODELS; m++) {
+        struct sched_event e = { .kind = SCHED_SET_PRICE };
+        r->price[m] = 500 * (1 + rng_below(&r->rng, 4));
+        e.price = (struct sched_price){ m, r->price[m] };
         apply(r, &e);
     }
     for (int i = 0; i < 12; i++)

@@ -17,11 +17,11 @@
  *
  * These always hold between two events (sched_check):
  *   - a device's leases never exceed it (sched/pool.h);
- *   - no tenant, nor any above it, is over its limit of a model;
+ *   - no tenant, nor any above it, is over its limit of a model or of all;
  *   - nothing is evicted unless all of its pre-emptor is placed by it, and what
  *     need not go stays;
- *   - after a reclaim the reclaimer is at or below what it deserves of the model, the
- *     victim at or above; so no two tenants take from each other for ever;
+ *   - after a reclaim the reclaimer is at or below what it deserves, of the model or of
+ *     all, the victim at or above in both; so no two tenants take from each other for ever;
  *   - who is evicted is by its own tenant's higher priority or, if the policy orders by
  *     service, by one a step before it; or by a tenant that is owed.
  */
@@ -35,7 +35,8 @@
 #define SCHED_MAX_GROUPS  8
 #define SCHED_MAX_GANG    4096 /* asks of one option in all */
 #define SCHED_NO_LIMIT    UINT64_MAX
-#define SCHED_ROOT        0u /* the tenant above all; it always exists */
+#define SCHED_ALL_MODELS  POOL_MAX_MODELS /* of a quota */
+#define SCHED_ROOT        0u              /* the tenant above all; it always exists */
 
 /* `count` asks alike, each on one node. */
 struct sched_group {
@@ -66,6 +67,9 @@ struct sched_tenant {
     uint32_t weight;         /* against its siblings; 0: only when they want nothing */
 };
 
+/* Of one model, or of SCHED_ALL_MODELS together, each device counted at its price (the
+ * exchange rate): "40 A100s' worth of whatever it is".  Limits hold in both; a tenant is
+ * owed what it deserves in either, and gives back only what it has above both. */
 struct sched_quota {
     uint32_t tenant, model;
     uint64_t deserved_milli; /* it gets this much back from those above theirs */
@@ -195,8 +199,8 @@ struct sched_view {
 
 int sched_find(const struct sched *s, uint64_t id, struct sched_view *out);
 const struct pool *sched_pool(const struct sched *s);
-/* Milli-devices of a model that a tenant and those below it hold, the evicted not
- * counted, those to come in their place counted. */
+/* Milli-devices of a model (SCHED_ALL_MODELS: of all, at their prices) that a tenant and
+ * those below it hold, the evicted not counted, those to come in their place counted. */
 uint64_t sched_held_milli(const struct sched *s, uint32_t tenant, uint32_t model);
 
 /* Abort the program (our own bug) if an invariant above does not hold. */

@@ -8,7 +8,7 @@
 #include "../rows.h"
 
 #include "pools.h"
-#include "sched/sched.h"
+#include "sched/log.h"
 
 #define TENANTS  7 /* 0; 1 2 below it; 3 4 below 1; 5 6 below 2 */
 #define MODELS   3
@@ -30,6 +30,8 @@ struct known {
 struct run {
     struct rng rng;
     struct sched *s, *twin;
+    struct sched_policy policy;
+    struct buf log; /* of the event at hand */
     uint64_t now_ms;
     struct known known[REQUESTS + 1]; /* by id */
     uint32_t submitted;
@@ -230,22 +232,40 @@ static uint32_t quota_model(uint32_t m)
     return m == MODELS ? SCHED_ALL_MODELS : m;
 }
 
+/* The twin is fed by the log, and what it decides is compared as the log has it. */
+static void apply_to_twin(struct run *r, int rc, const struct sched_decision *d,
+                          uint32_t count)
+{
+    struct sched_log_reader reader;
+    struct sched_log_record event, outcome;
+    struct sched_policy policy;
+    const struct sched_decision *twin;
+    uint32_t twins;
+    AUTO_BUF struct buf body = { 0 };
+    sched_log_outcome(&r->log, rc, d, count);
+    ROW("the log is whole",
+        !buf_failed(&r->log) &&
+            !sched_log_open(&reader, r->log.text, r->log.len, &policy, NULL) &&
+            !sched_log_next(&reader, &event, NULL));
+    rc = sched_apply(r->twin, &event.event, &twin, &twins, NULL);
+    sched_log_outcome_body(&body, rc, twin, twins);
+    ROW("the outcome is there", !sched_log_next(&reader, &outcome, NULL));
+    ROW("the twin decides the same",
+        body.len == outcome.body_size && !memcmp(body.text, outcome.body, body.len));
+    sched_log_close(&reader);
+}
+
 static void apply(struct run *r, struct sched_event *e)
 {
-    const struct sched_decision *d, *twin;
-    uint32_t count, twins;
+    const struct sched_decision *d;
+    uint32_t count;
     e->now_ms = r->now_ms;
+    r->log.len = 0;
+    sched_log_begin(&r->log, &r->policy);
+    sched_log_event(&r->log, e);
     int rc = sched_apply(r->s, e, &d, &count, NULL);
-    ROW("the twin agrees",
-        rc == sched_apply(r->twin, e, &twin, &twins, NULL) && count == twins);
     ROW("no event is refused", rc == 0);
-    for (uint32_t i = 0; i < count; i++)
-        ROW("the twin decides the same",
-            d[i].kind == twin[i].kind && d[i].id == twin[i].id && d[i].by == twin[i].by &&
-                d[i].rule == twin[i].rule && d[i].option == twin[i].option &&
-                d[i].place_count == twin[i].place_count &&
-                (!d[i].place_count || !memcmp(d[i].place, twin[i].place,
-                                              d[i].place_count * sizeof *d[i].place)));
+    apply_to_twin(r, rc, d, count);
     take_decisions(r, d, count);
     sched_check(r->s);
     for (uint32_t t = 0; t < TENANTS; t++)
@@ -310,11 +330,10 @@ static void set_quota(struct run *r)
 
 static void begin(struct run *r, uint64_t seed)
 {
-    struct sched_policy policy;
     *r = (struct run){ .rng = { seed } };
-    sched_policy_init(&policy);
-    policy.order = r->order = rng_below(&r->rng, 3);
-    if (sched_create(&policy, &r->s, NULL) || sched_create(&policy, &r->twin, NULL))
+    sched_policy_init(&r->policy);
+    r->policy.order = r->order = rng_below(&r->rng, 3);
+    if (sched_create(&r->policy, &r->s, NULL) || sched_create(&r->policy, &r->twin, NULL))
         abort();
     memset(r->limit, 0xff, sizeof r->limit);
     for (uint32_t i = 1 + rng_below(&r->rng, 8); i--;) {
@@ -419,6 +438,7 @@ static void random_sequences(void **state)
         evictions += r.evictions;
         sched_destroy(r.s);
         sched_destroy(r.twin);
+        buf_finish(&r.log);
     }
     ROW("the sequences evict", evictions > 0);
     print_message("%d sequences, %u evictions\n", rounds, evictions);

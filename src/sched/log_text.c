@@ -1,0 +1,107 @@
+/* Events and decisions in words, a line each. */
+#include <inttypes.h>
+
+#include "sched/log.h"
+
+static void ask_text(struct buf *to, const struct sched_group *g)
+{
+    const struct pool_ask *a = &g->ask;
+    if (g->count > 1)
+        buf_addf(to, "%u nodes of ", g->count);
+    if (a->devices)
+        buf_addf(to, "%u x %u permille", a->devices, a->permille);
+    else
+        buf_add(to, "no device");
+    if (a->mem_bytes)
+        buf_addf(to, " %" PRIu64 " bytes", a->mem_bytes);
+    if (a->cpu_milli)
+        buf_addf(to, " %u milli-CPU", a->cpu_milli);
+    if (a->host_mem_bytes)
+        buf_addf(to, " %" PRIu64 " host bytes", a->host_mem_bytes);
+    if (a->models)
+        buf_addf(to, " models %" PRIx64, a->models);
+}
+
+static void submit_text(struct buf *to, const struct sched_request *q)
+{
+    buf_addf(to, "submit %" PRIu64 ": tenant %u, priority %u,", q->id, q->tenant,
+             q->priority);
+    for (uint32_t i = 0; i < q->option_count; i++)
+        for (uint32_t g = 0; g < q->option[i].group_count; g++) {
+            buf_add(to, g ? " + " : i ? " or " : " ");
+            ask_text(to, &q->option[i].group[g]);
+        }
+}
+
+static void quota_text(struct buf *to, const struct sched_quota *q)
+{
+    buf_addf(to, "quota of tenant %u, model %u: deserves %" PRIu64 ", limit ", q->tenant,
+             q->model, q->deserved_milli);
+    if (q->limit_milli == SCHED_NO_LIMIT)
+        buf_add(to, "none");
+    else
+        buf_addf(to, "%" PRIu64, q->limit_milli);
+}
+
+void sched_event_text(struct buf *to, const struct sched_event *e)
+{
+    switch (e->kind) {
+    case SCHED_ADD_NODE:
+        buf_addf(to, "add a node of %u devices", e->node.device_count);
+        break;
+    case SCHED_OPEN_NODE:
+        buf_addf(to, "%s node %u", e->open.open ? "open" : "close", e->open.node);
+        break;
+    case SCHED_SET_TENANT:
+        buf_addf(to, "tenant %u below %u, weight %u", e->tenant.tenant, e->tenant.parent,
+                 e->tenant.weight);
+        break;
+    case SCHED_SET_QUOTA:
+        quota_text(to, &e->quota);
+        break;
+    case SCHED_SET_PRICE:
+        buf_addf(to, "price of model %u: %u permille", e->price.model, e->price.permille);
+        break;
+    case SCHED_SUBMIT:
+        submit_text(to, &e->submit);
+        break;
+    case SCHED_END:
+        buf_addf(to, "end %" PRIu64, e->end);
+        break;
+    case SCHED_TICK:
+        buf_add(to, "tick");
+        break;
+    }
+}
+
+static const char *rule_word(enum sched_rule rule)
+{
+    switch (rule) {
+    case SCHED_BY_PRIORITY:
+        return "priority";
+    case SCHED_BY_RECLAIM:
+        return "reclaim";
+    case SCHED_BY_SERVICE:
+        return "service";
+    }
+    return "?";
+}
+
+void sched_decision_text(struct buf *to, const struct sched_decision *d)
+{
+    switch (d->kind) {
+    case SCHED_GRANT:
+        buf_addf(to, "grant %" PRIu64 ": option %u", d->id, d->option);
+        for (uint32_t i = 0; i < d->place_count; i++) {
+            const struct pool_place *p = &d->place[i];
+            buf_addf(to, ", node %u", p->node);
+            for (uint32_t k = 0; k < p->device_count; k++)
+                buf_addf(to, "%s%u", k ? "," : " devices ", p->device[k]);
+        }
+        break;
+    case SCHED_EVICT:
+        buf_addf(to, "evict %" PRIu64 ": for %" PRIu64 " by %s", d->id, d->by,
+                 rule_word(d->rule));
+        break;
+    }
+}

@@ -19,13 +19,13 @@ header(["nodes x devices", "placement", "placements/s", "decision mean, us", "p5
     | [$name, $how, (.placements_per_s | count), (.mean_us | short), (.p50_us | short), (.p99_us | short), (.max_us | short),
         "\(.ends_s / .busy_s * 100 | round) %", (.evictions | count)] | row),
 "", "One search for a place, the same asks on the same states (different places: \([.[].full_scan.same_states.different_places] | add)), and the hard decisions, in ms (median and worst of 15; reclaim: one):", "",
-header(["nodes x devices", "allocated, %", "slices", "find, us", "scan, us", "cannot run now", "gang over nodes", "reclaim of devices", "rebuild from slices", "memory, MiB"]),
+header(["nodes x devices", "allocated, %", "slices", "find, us", "scan, us", "cannot run now", "gang over nodes", "reclaim of devices", "rebuild from leases", "memory, MiB"]),
 (.[] | [name, "\(.allocated_pct.least | short) – \(.allocated_pct.most | short)", (.slices | count),
     (.full_scan.same_states.find_mean_us | short), (.full_scan.same_states.scan_mean_us | short),
     "\(.cannot_run_now.median_us | ms) / \(.cannot_run_now.max_us | ms)",
     "\(.large_gang.nodes): \(.large_gang.median_us | ms) / \(.large_gang.max_us | ms)",
     "\(.reclaim.devices | count): \(.reclaim.us | ms)" + (if .reclaim.granted then "" else " (refused)" end),
-    "\(.rebuild.slices | count): \(.rebuild.s * 1000 | short)", (.rss_bytes / 1048576 | count)] | row),
+    "\(.rebuild.leases | count): \(.rebuild.s * 1000 | short)", (.rss_bytes / 1048576 | count)] | row),
 "", "Cost against the size of the pool, as the exponent of a power law of nodes (pools of 8 a node): mean decision \(exponent(["mean_us"])), p50 \(exponent(["p50_us"]))"
     + "; by full scan \(exponent(["full_scan", "mean_us"])), \(exponent(["full_scan", "p50_us"])). Goal: at most 0.3.", "",
 "![cost of a decision against the size of the pool](bench/sched-speed.svg)"

@@ -9,7 +9,7 @@
 #define VERSION 1
 
 /* The last of each enum: a kind that is not coded must not compile. */
-#define LAST_EVENT    SCHED_TICK
+#define LAST_EVENT    SCHED_RESTORE
 #define LAST_DECISION SCHED_EVICT
 #define LAST_RULE     SCHED_BY_SERVICE
 #define LAST_ORDER    SCHED_BY_REMAINING
@@ -102,6 +102,7 @@ IS_SIZE(sched_quota, 24);
 IS_SIZE(sched_price, 8);
 IS_SIZE(sched_request, 64);
 IS_SIZE(sched_option, 968);
+IS_SIZE(sched_restore, 96);
 IS_SIZE(sched_event, 328);
 IS_SIZE(sched_decision, 48);
 IS_SIZE(sched_policy, 24);
@@ -173,6 +174,16 @@ static void code_request(struct coder *c, struct sched_request *q,
         q->option = option;
 }
 
+/* All but its places. */
+static void code_restore(struct coder *c, struct sched_restore *e,
+                         struct sched_option *option)
+{
+    code_request(c, &e->request, option);
+    FIELD(c, e->option);
+    FIELD(c, e->start_ms);
+    UP_TO(c, e->place_count, SCHED_MAX_GANG);
+}
+
 static void code_tenant(struct coder *c, struct sched_tenant *t)
 {
     FIELD(c, t->tenant);
@@ -217,6 +228,9 @@ static void code_event(struct coder *c, struct sched_event *e, struct sched_opti
         FIELD(c, e->end);
         break;
     case SCHED_TICK:
+        break;
+    case SCHED_RESTORE:
+        code_restore(c, &e->restore, option);
         break;
     }
 }
@@ -296,6 +310,8 @@ static uint64_t fingerprint(void)
             e.node.device_count = 1;
         if (kind == SCHED_SUBMIT)
             e.submit.option_count = 1;
+        if (kind == SCHED_RESTORE)
+            e.restore.request.option_count = 1;
         code_event(&c, &e, &option);
     }
     code_decision(&c, &decision);
@@ -318,10 +334,15 @@ void sched_log_begin(struct buf *to, const struct sched_policy *policy)
 void sched_log_event(struct buf *to, const struct sched_event *e)
 {
     struct coder c = { .task = WRITE, .to = to };
-    const struct sched_option *option = e->kind == SCHED_SUBMIT ? e->submit.option : NULL;
+    const struct sched_option *option = e->kind == SCHED_SUBMIT ? e->submit.option
+                                        : e->kind == SCHED_RESTORE
+                                            ? e->restore.request.option
+                                            : NULL;
     size_t start = to->len;
     write_number(to, EVENT);
     code_event(&c, (struct sched_event *)e, (struct sched_option *)option);
+    for (uint32_t i = 0; e->kind == SCHED_RESTORE && i < e->restore.place_count; i++)
+        code_place(&c, (struct pool_place *)&e->restore.place[i]);
     end_record(to, start);
 }
 
@@ -424,6 +445,29 @@ void sched_log_close(struct sched_log_reader *r)
     r->decision_room = r->place_room = 0;
 }
 
+/* `count` places behind `have` others, which may move. */
+static int read_places(struct sched_log_reader *r, struct coder *c, uint32_t have,
+                       uint32_t count)
+{
+    if (array_reserve(&r->place, &r->place_room, have + count, sizeof *r->place))
+        return -SL_INTERNAL;
+    for (uint32_t i = 0; i < count && !c->bad; i++) {
+        r->place[have + i] = (struct pool_place){ 0 };
+        code_place(c, &r->place[have + i]);
+    }
+    return 0;
+}
+
+static int read_event(struct sched_log_reader *r, struct coder *c, struct sched_event *e)
+{
+    code_event(c, e, r->option);
+    if (c->bad || e->kind != SCHED_RESTORE)
+        return 0;
+    int rc = read_places(r, c, 0, e->restore.place_count);
+    e->restore.place = r->place;
+    return rc;
+}
+
 /* Places move when their array grows: they are pointed to when all are read. */
 static int read_decisions(struct sched_log_reader *r, struct coder *c, uint32_t count)
 {
@@ -438,13 +482,8 @@ static int read_decisions(struct sched_log_reader *r, struct coder *c, uint32_t 
         struct sched_decision *d = &r->decision[i];
         *d = (struct sched_decision){ 0 };
         code_decision(c, d);
-        if (array_reserve(&r->place, &r->place_room, places + d->place_count,
-                          sizeof *r->place))
+        if (read_places(r, c, places, d->place_count))
             return -SL_INTERNAL;
-        for (uint32_t p = 0; p < d->place_count && !c->bad; p++) {
-            r->place[places + p] = (struct pool_place){ 0 };
-            code_place(c, &r->place[places + p]);
-        }
         places += d->place_count;
     }
     places = 0;
@@ -490,7 +529,7 @@ int sched_log_next(struct sched_log_reader *r, struct sched_log_record *out,
     record.body_size = (size_t)(c.end - c.at);
     uint64_t kind = read_number(&c);
     if (kind == EVENT)
-        code_event(&c, &record.event, r->option);
+        rc = read_event(r, &c, &record.event);
     else if (kind == OUTCOME)
         rc = read_outcome(r, &c, &record);
     else

@@ -22,15 +22,31 @@ static void ask_text(struct buf *to, const struct sched_group *g)
         buf_addf(to, " models %" PRIx64, a->models);
 }
 
-static void submit_text(struct buf *to, const struct sched_request *q)
+static void request_text(struct buf *to, const char *verb, const struct sched_request *q)
 {
-    buf_addf(to, "submit %" PRIu64 ": tenant %u, priority %u,", q->id, q->tenant,
+    buf_addf(to, "%s %" PRIu64 ": tenant %u, priority %u,", verb, q->id, q->tenant,
              q->priority);
     for (uint32_t i = 0; i < q->option_count; i++)
         for (uint32_t g = 0; g < q->option[i].group_count; g++) {
             buf_add(to, g ? " + " : i ? " or " : " ");
             ask_text(to, &q->option[i].group[g]);
         }
+}
+
+static void places_text(struct buf *to, const struct pool_place *p, uint32_t count)
+{
+    for (; count--; p++) {
+        buf_addf(to, ", node %u", p->node);
+        for (uint32_t k = 0; k < p->device_count; k++)
+            buf_addf(to, "%s%u", k ? "," : " devices ", p->device[k]);
+    }
+}
+
+static void restore_text(struct buf *to, const struct sched_restore *e)
+{
+    request_text(to, "restore", &e->request);
+    buf_addf(to, ": option %u since %" PRIu64, e->option, e->start_ms);
+    places_text(to, e->place, e->place_count);
 }
 
 static void quota_text(struct buf *to, const struct sched_quota *q)
@@ -63,13 +79,16 @@ void sched_event_text(struct buf *to, const struct sched_event *e)
         buf_addf(to, "price of model %u: %u permille", e->price.model, e->price.permille);
         break;
     case SCHED_SUBMIT:
-        submit_text(to, &e->submit);
+        request_text(to, "submit", &e->submit);
         break;
     case SCHED_END:
         buf_addf(to, "end %" PRIu64, e->end);
         break;
     case SCHED_TICK:
         buf_add(to, "tick");
+        break;
+    case SCHED_RESTORE:
+        restore_text(to, &e->restore);
         break;
     }
 }
@@ -92,12 +111,7 @@ void sched_decision_text(struct buf *to, const struct sched_decision *d)
     switch (d->kind) {
     case SCHED_GRANT:
         buf_addf(to, "grant %" PRIu64 ": option %u", d->id, d->option);
-        for (uint32_t i = 0; i < d->place_count; i++) {
-            const struct pool_place *p = &d->place[i];
-            buf_addf(to, ", node %u", p->node);
-            for (uint32_t k = 0; k < p->device_count; k++)
-                buf_addf(to, "%s%u", k ? "," : " devices ", p->device[k]);
-        }
+        places_text(to, d->place, d->place_count);
         break;
     case SCHED_EVICT:
         buf_addf(to, "evict %" PRIu64 ": for %" PRIu64 " by %s", d->id, d->by,

@@ -500,35 +500,47 @@ static void append(struct line *l, struct request *r)
     l->tail = r;
 }
 
-int queue_submit(struct sched *s, const struct sched_request *q, struct sl_err *err)
+int request_create(struct sched *s, const struct sched_request *q, struct request **out,
+                   struct sl_err *err)
 {
     int rc = check_request(s, q, err);
     if (rc)
         return rc;
     struct request *r = calloc(1, sizeof *r);
-    if (r) {
-        *r = (struct request){ .id = q->id,
-                               .age = s->ages + 1,
-                               .tenant = q->tenant,
-                               .priority = q->priority,
-                               .preemptible = q->preemptible,
-                               .min_run_ms = q->min_run_ms,
-                               .work_ms = q->work_ms,
-                               .attained_ms = q->attained_ms,
-                               .form = form_of(s, q) };
-        r->line = r->form ? line_of(s, r) : NULL;
-    }
-    if (!r || !r->line) {
-        if (r && r->form)
-            form_unref(s, r->form);
+    struct form *f = r ? form_of(s, q) : NULL;
+    if (!f) {
         free(r);
         return sl_fail(err, SL_INTERNAL, "request: out of memory");
     }
-    s->ages++;
+    *r = (struct request){ .id = q->id,
+                           .age = ++s->ages,
+                           .tenant = q->tenant,
+                           .priority = q->priority,
+                           .preemptible = q->preemptible,
+                           .min_run_ms = q->min_run_ms,
+                           .work_ms = q->work_ms,
+                           .attained_ms = q->attained_ms,
+                           .form = f };
     request_remember(s, r);
-    append(r->line, r);
-    if (r->line->head == r)
-        ready_insert(s, r->line);
+    *out = r;
+    return 0;
+}
+
+int queue_submit(struct sched *s, const struct sched_request *q, struct sl_err *err)
+{
+    struct request *r;
+    int rc = request_create(s, q, &r, err);
+    if (rc)
+        return rc;
+    struct line *l = line_of(s, r);
+    if (!l) {
+        request_forget(s, r);
+        return sl_fail(err, SL_INTERNAL, "request: out of memory");
+    }
+    r->line = l;
+    append(l, r);
+    if (l->head == r)
+        ready_insert(s, l);
     return 0;
 }
 

@@ -177,6 +177,11 @@ static int take_event(struct sched *s, const struct sched_event *e, struct sl_er
         if (!rc)
             learn(s, &e->submit);
         return rc;
+    case SCHED_RESTORE:
+        rc = restore(s, &e->restore, err);
+        if (!rc)
+            learn(s, &e->restore.request);
+        return rc;
     case SCHED_END:
         return end(s, e->end, err);
     case SCHED_TICK:

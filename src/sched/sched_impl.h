@@ -176,7 +176,10 @@ int queue_create(struct sched *s);
 void queue_destroy(struct sched *s);
 
 struct request *request_by_id(const struct sched *s, uint64_t id);
-/* Checked and copied, at the end of its line. */
+/* Checked and copied: a new request, known by its id, in no line. */
+int request_create(struct sched *s, const struct sched_request *q, struct request **out,
+                   struct sl_err *err);
+/* … at the end of its line. */
 int queue_submit(struct sched *s, const struct sched_request *q, struct sl_err *err);
 /* Out of its line: it was placed or cancelled. */
 void queue_leave(struct sched *s, struct request *r);
@@ -238,6 +241,10 @@ int evict_for(struct sched *s, struct request *r, uint32_t option, bool *nominat
 int nomination_settle(struct sched *s, struct request *r);
 /* It will not come: give back what it took. */
 void nomination_drop(struct sched *s, struct request *r);
+
+/* ---- restore.c: what runs already ---- */
+
+int restore(struct sched *s, const struct sched_restore *e, struct sl_err *err);
 
 /* ---- learn.c: what is asked, for placement ---- */
 

@@ -6,7 +6,7 @@ printf "%s" "$json" | jq -e '
     . as $all
     | (["placements_per_s", "requests_per_s", "mean_us", "p50_us", "p99_us", "max_us"]
         | all(. as $key | ($all | has($key)) and ($all.full_scan | has($key))))
-      and .nodes == 64 and .devices == 352 and .rss_bytes > 0 and .rebuild.leases > 0
+      and .nodes == 64 and .devices == 352 and .rss_bytes > 0 and .rebuild.leases > 0 and .fill.s > 0
       and .full_scan.same_states.different_places == 0
       and ([.cannot_run_now, .large_gang | .median_us, .max_us] + [.reclaim.us] | all(. > 0))
       and (.mix.missing | length) > 0' >/dev/null

@@ -10,6 +10,9 @@
  *                          for N ms, predicted; aN: ran for N ms before
  *                          ASK: 500 | 2x500 (two devices of one node) | 3*500 (a gang of three nodes)
  *                          | 500:8 (and 8 GiB) | c4000 (CPU only) | A/B (either)
+ *   r 7 3 50 ASK 0.1+2,1.0 [bN] […]
+ *                          such a request runs already, on devices 1 and 2 of node 0 and 0 of node 1;
+ *                          bN: since N ms
  *   e 7                    request 7 is over
  *   c 0, o 0               close, open node 0
  *   @1000                  it is 1000 ms; the answer says so, too
@@ -101,11 +104,26 @@ static inline void script_ask(const char *text, struct sched_option *o)
     g->ask.mem_bytes = gib * GIB;
 }
 
-static inline void script_submit(struct script *r, char **word, int words)
+static inline void script_places(struct sched_restore *e, struct pool_place *place,
+                                 char *text)
+{
+    char *one;
+    for (; (one = strsep(&text, ",")) && e->place_count < 8; e->place_count++) {
+        struct pool_place *p = &place[e->place_count];
+        *p = (struct pool_place){ .node = (uint32_t)strtoul(one, &one, 10) };
+        while (*one && p->device_count < POOL_MAX_DEVICES)
+            p->device[p->device_count++] = (uint8_t)strtoul(one + 1, &one, 10);
+    }
+    e->place = place;
+}
+
+static inline void script_request(struct script *r, char **word, int words)
 {
     struct sched_option option[2];
-    struct sched_event e = { .kind = SCHED_SUBMIT };
-    struct sched_request *q = &e.submit;
+    struct pool_place place[8];
+    bool runs = word[0][0] == 'r';
+    struct sched_event e = { .kind = runs ? SCHED_RESTORE : SCHED_SUBMIT };
+    struct sched_request *q = runs ? &e.restore.request : &e.submit;
     char *other = strchr(word[4], '/');
     *q = (struct sched_request){ .id = (uint64_t)atoll(word[1]),
                                  .tenant = (uint32_t)atoi(word[2]),
@@ -113,14 +131,21 @@ static inline void script_submit(struct script *r, char **word, int words)
                                  .preemptible = true,
                                  .option_count = other ? 2 : 1,
                                  .option = option };
-    for (int i = 5; i < words; i++) {
+    if (runs) {
+        e.restore.start_ms = r->now_ms;
+        script_places(&e.restore, place, word[5]);
+    }
+    for (int i = runs ? 6 : 5; i < words; i++) {
+        uint64_t n = (uint64_t)atoll(word[i] + 1);
         q->preemptible &= word[i][0] != 'f';
         if (word[i][0] == 'm')
-            q->min_run_ms = (uint64_t)atoll(word[i] + 1);
+            q->min_run_ms = n;
         if (word[i][0] == 'w')
-            q->work_ms = (uint64_t)atoll(word[i] + 1);
+            q->work_ms = n;
         if (word[i][0] == 'a')
-            q->attained_ms = (uint64_t)atoll(word[i] + 1);
+            q->attained_ms = n;
+        if (word[i][0] == 'b')
+            e.restore.start_ms = n;
     }
     if (other)
         *other++ = 0;
@@ -159,7 +184,8 @@ static inline void script_command(struct script *r, char **word, int words)
         e.price = (struct sched_price){ n[1], n[2] };
         break;
     case 's':
-        script_submit(r, word, words);
+    case 'r':
+        script_request(r, word, words);
         return;
     case 'e':
         e.kind = SCHED_END;

@@ -28,6 +28,18 @@ static void submit(struct sched *s, uint64_t id, uint32_t priority, uint32_t gan
     apply(s, &e);
 }
 
+static void restore(struct sched *s, uint64_t id)
+{
+    struct sched_option o = { .group_count = 1,
+                              .group = { { { .devices = 1, .permille = 1000 }, 1 } } };
+    struct pool_place at = { .node = 2, .device_count = 1, .device = { 1 } };
+    struct sched_event e = { .kind = SCHED_RESTORE };
+    e.restore.request = (struct sched_request){ .id = id, .option_count = 1, .option = &o };
+    e.restore.place_count = 1;
+    e.restore.place = &at;
+    apply(s, &e);
+}
+
 /* Grants, a gang, waiting, eviction, a nomination that is broken off, ends. */
 static bool a_life(void)
 {
@@ -41,6 +53,7 @@ static bool a_life(void)
         struct sched_event e = { .kind = SCHED_ADD_NODE, .node = node_of(2, 0, 16, 8) };
         apply(s, &e);
     }
+    restore(s, 99);
     for (uint64_t id = 1; id <= 70; id++)
         submit(s, id, 10, 1, 150);
     submit(s, 100, 50, 3, 800);

@@ -8,15 +8,23 @@
 static void fill(struct sched_event *e, enum sched_event_kind kind,
                  struct sched_option *option)
 {
+    static const struct pool_place place[] = { { 7, 2, { 0, 3 } }, { 8, 1, { 9 } } };
+    struct sched_request *q = kind == SCHED_SUBMIT    ? &e->submit
+                              : kind == SCHED_RESTORE ? &e->restore.request
+                                                      : NULL;
     memset(e, 1, sizeof *e);
     memset(option, 1, SCHED_MAX_OPTIONS * sizeof *option);
     e->kind = kind;
     if (kind == SCHED_ADD_NODE)
         e->node.device_count = POOL_MAX_DEVICES;
-    if (kind != SCHED_SUBMIT)
+    if (kind == SCHED_RESTORE) {
+        e->restore.place = place;
+        e->restore.place_count = ARRAY_LEN(place);
+    }
+    if (!q)
         return;
-    e->submit.option = option;
-    e->submit.option_count = SCHED_MAX_OPTIONS;
+    q->option = option;
+    q->option_count = SCHED_MAX_OPTIONS;
     for (uint32_t i = 0; i < SCHED_MAX_OPTIONS; i++)
         option[i].group_count = SCHED_MAX_GROUPS;
 }
@@ -50,6 +58,7 @@ static void every_field_comes_back(void **state)
         { "a request", SCHED_SUBMIT, sizeof(struct sched_request), 7 + 4 },
         { "an end", SCHED_END, 8, 0 },
         { "a tick", SCHED_TICK, 0, 0 },
+        { "a restored one", SCHED_RESTORE, sizeof(struct sched_restore), 7 + 4 + 4 + 4 },
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct sched_option option[SCHED_MAX_OPTIONS];
@@ -65,11 +74,18 @@ static void every_field_comes_back(void **state)
         ROW(rows[i].label, !sched_log_next(&r, &record, NULL));
         ROW(rows[i].label, record.kind == SCHED_LOG_EVENT);
         ROW(rows[i].label, record.event.kind == e.kind && record.event.now_ms == e.now_ms);
-        record.event.submit.option =
-            e.kind == SCHED_SUBMIT ? option : record.event.submit.option;
+        if (e.kind == SCHED_SUBMIT)
+            record.event.submit.option = option;
+        if (e.kind == SCHED_RESTORE) {
+            ROW("the places", !memcmp(record.event.restore.place, e.restore.place,
+                                      e.restore.place_count * sizeof *e.restore.place));
+            record.event.restore.request.option = option;
+            record.event.restore.place = e.restore.place;
+        }
         ROW(rows[i].label,
             differ(&record.event.node, &e.node, rows[i].size) == rows[i].holes);
-        if (e.kind == SCHED_SUBMIT) /* of each option 4, of each group 4, 4 and 4 */
+        if (e.kind == SCHED_SUBMIT ||
+            e.kind == SCHED_RESTORE) /* of each option 4, of each group 4, 4 and 4 */
             ROW("the options", differ(r.option, option, sizeof option) ==
                                    SCHED_MAX_OPTIONS * (4 + SCHED_MAX_GROUPS * 12));
         sched_log_close(&r);
@@ -247,6 +263,16 @@ static void events_in_words(void **state)
         "a request", text.text,
         "submit 7: tenant 1, priority 50, 3 nodes of 2 x 500 permille 7 bytes + no device"
         " 100 milli-CPU 9 host bytes or 1 x 9 permille models 5");
+    static const struct pool_place place[] = { { 3, 1, { 1 } } };
+    struct sched_event r = { .kind = SCHED_RESTORE };
+    r.restore = (struct sched_restore){ e.submit, 1, 99, 1, place };
+    r.restore.request.option_count = 1;
+    r.restore.request.option++;
+    AUTO_BUF struct buf runs = { 0 };
+    sched_event_text(&runs, &r);
+    ROW_STR("what runs", runs.text,
+            "restore 7: tenant 1, priority 50, 1 x 9 permille models 5: option 1 since 99,"
+            " node 3 devices 1");
 }
 
 static const struct CMUnitTest tests[] = {

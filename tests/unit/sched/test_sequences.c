@@ -38,8 +38,9 @@ struct run {
     /* [MODELS] is of all models, at their prices */
     uint64_t held[TENANTS][MODELS + 1], deserved[TENANTS][MODELS + 1],
         limit[TENANTS][MODELS + 1];
+    uint64_t most[TENANTS][MODELS + 1]; /* the limit, or what was restored above it */
     uint32_t price[MODELS];
-    uint32_t evictions;
+    uint32_t evictions, restored;
     enum sched_order order;
 };
 
@@ -270,17 +271,17 @@ static void apply(struct run *r, struct sched_event *e)
     sched_check(r->s);
     for (uint32_t t = 0; t < TENANTS; t++)
         for (uint32_t m = 0; m <= MODELS; m++) {
-            ROW("the accounts agree",
-                r->held[t][m] == sched_held_milli(r->s, t, quota_model(m)));
-            ROW("no tenant is over its limit", r->held[t][m] <= r->limit[t][m]);
+            uint64_t had = r->most[t][m], has = r->held[t][m], limit = r->limit[t][m];
+            ROW("the accounts agree", has == sched_held_milli(r->s, t, quota_model(m)));
+            ROW("no tenant is over its limit, nor goes further above it", has <= had);
+            r->most[t][m] = has > limit ? has : limit;
         }
 }
 
 /* ---- random events ---- */
 
-static void submit(struct run *r, struct known *k)
+static void make_request(struct run *r, struct known *k)
 {
-    struct sched_event e = { .kind = SCHED_SUBMIT };
     uint32_t groups = 1 + (rng_below(&r->rng, 8) == 0);
     k->q = (struct sched_request){ .id = ++r->submitted,
                                    .tenant = rng_below(&r->rng, TENANTS),
@@ -301,8 +302,70 @@ static void submit(struct run *r, struct known *k)
         }
     }
     k->q.option = k->option;
+}
+
+static void submit(struct run *r, struct known *k)
+{
+    struct sched_event e = { .kind = SCHED_SUBMIT };
+    make_request(r, k);
     e.submit = k->q;
     apply(r, &e);
+}
+
+/* The first devices that do, from a random node on; false: there are none. */
+static bool somewhere(struct run *r, const struct pool_ask *a, struct pool_place *out)
+{
+    const struct pool *p = sched_pool(r->s);
+    uint32_t nodes = pool_node_count(p), from = rng_below(&r->rng, nodes);
+    for (uint32_t i = 0; i < nodes; i++) {
+        *out = (struct pool_place){ .node = (from + i) % nodes };
+        for (uint8_t d = 0; d < pool_node_at(p, out->node)->device_count; d++) {
+            struct pool_place one = { out->node, 1, { d } };
+            struct pool_ask single = *a;
+            single.devices = 1;
+            if (out->device_count < a->devices && pool_place_fits(p, &single, &one))
+                out->device[out->device_count++] = d;
+        }
+        if (pool_place_fits(p, a, out))
+            return true;
+    }
+    return false;
+}
+
+static bool is_kept(struct run *r, uint32_t node)
+{
+    struct sched_view v;
+    for (uint32_t id = 1; id <= r->submitted; id++)
+        if (!sched_find(r->s, id, &v) && v.state == SCHED_NOMINATED)
+            for (uint32_t i = 0; i < v.place_count; i++)
+                if (v.place[i].node == node)
+                    return true;
+    return false;
+}
+
+/* One place, wherever there is room, whatever the limits say. */
+static void restore(struct run *r, struct known *k)
+{
+    struct sched_event e = { .kind = SCHED_RESTORE };
+    struct pool_place at;
+    make_request(r, k);
+    k->option[0].group_count = k->option[0].group[0].count = 1;
+    k->q.option_count = 1;
+    k->over = !somewhere(r, &k->option[0].group[0].ask, &at) || is_kept(r, at.node);
+    if (k->over)
+        return;
+    k->start_ms = r->now_ms - rng_below(&r->rng, (uint32_t)r->now_ms + 1);
+    k->state = SCHED_RUNNING;
+    k->place_count = 1;
+    k->place[0] = at;
+    charge(r, k, true);
+    for (uint32_t t = 0; t < TENANTS; t++)
+        for (uint32_t m = 0; m <= MODELS; m++)
+            if (r->held[t][m] > r->most[t][m])
+                r->most[t][m] = r->held[t][m];
+    e.restore = (struct sched_restore){ k->q, 0, k->start_ms, 1, &at };
+    apply(r, &e);
+    r->restored++;
 }
 
 static void end_one(struct run *r, struct known *k)
@@ -325,6 +388,7 @@ static void set_quota(struct run *r)
         e.quota.limit_milli = r->held[t][m] + e.quota.deserved_milli + 1000;
     r->deserved[t][m] = e.quota.deserved_milli;
     r->limit[t][m] = e.quota.limit_milli;
+    r->most[t][m] = r->held[t][m] > r->limit[t][m] ? r->held[t][m] : r->limit[t][m];
     apply(r, &e);
 }
 
@@ -336,6 +400,7 @@ static void begin(struct run *r, uint64_t seed)
     if (sched_create(&r->policy, &r->s, NULL) || sched_create(&r->policy, &r->twin, NULL))
         abort();
     memset(r->limit, 0xff, sizeof r->limit);
+    memset(r->most, 0xff, sizeof r->most);
     for (uint32_t i = 1 + rng_below(&r->rng, 8); i--;) {
         struct sched_event e = { .kind = SCHED_ADD_NODE };
         e.node = node_of(1u << rng_below(&r->rng, 4), rng_below(&r->rng, MODELS), 16, 32);
@@ -362,7 +427,9 @@ static void one_event(struct run *r)
 {
     uint32_t dice = rng_below(&r->rng, 100);
     r->now_ms += rng_below(&r->rng, 500);
-    if (dice < 45 && r->submitted < REQUESTS) {
+    if (dice < 3 && r->submitted < REQUESTS) {
+        restore(r, &r->known[r->submitted + 1]);
+    } else if (dice < 45 && r->submitted < REQUESTS) {
         submit(r, &r->known[r->submitted + 1]);
     } else if (dice < 90 && r->submitted) {
         struct known *k = &r->known[1 + rng_below(&r->rng, r->submitted)];
@@ -426,7 +493,7 @@ static void random_sequences(void **state)
 {
     const char *more = getenv("SLUICE_SEQUENCES");
     int rounds = more ? atoi(more) : 60;
-    uint32_t evictions = 0;
+    uint32_t evictions = 0, restored = 0;
     static struct run r;
     for (int i = 0; i < rounds; i++) {
         begin(&r, 7000 + (uint64_t)i);
@@ -436,12 +503,13 @@ static void random_sequences(void **state)
         }
         comes_to_rest(&r);
         evictions += r.evictions;
+        restored += r.restored;
         sched_destroy(r.s);
         sched_destroy(r.twin);
         buf_finish(&r.log);
     }
-    ROW("the sequences evict", evictions > 0);
-    print_message("%d sequences, %u evictions\n", rounds, evictions);
+    ROW("the sequences evict and restore", evictions && restored);
+    print_message("%d sequences, %u evictions, %u restored\n", rounds, evictions, restored);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -17,7 +17,8 @@
  *
  * These always hold between two events (sched_check):
  *   - a device's leases never exceed it (sched/pool.h);
- *   - no tenant, nor any above it, is over its limit of a model or of all;
+ *   - no tenant, nor any above it, is over its limit of a model or of all, but by what was
+ *     restored or by what it held before its limit fell;
  *   - nothing is evicted unless all of its pre-emptor is placed by it, and what
  *     need not go stays;
  *   - after a reclaim the reclaimer is at or below what it deserves, of the model or of
@@ -62,6 +63,15 @@ struct sched_request {
     const struct sched_option *option; /* in order of preference; copied */
 };
 
+/* A request that runs already, from before a restart: where, and since when. */
+struct sched_restore {
+    struct sched_request request;
+    uint32_t option;   /* of the request's, the one that runs */
+    uint64_t start_ms; /* at most now_ms */
+    uint32_t place_count;
+    const struct pool_place *place; /* group by group; copied */
+};
+
 struct sched_tenant {
     uint32_t tenant, parent; /* given out by the caller, below SCHED_MAX_TENANTS */
     uint32_t weight;         /* against its siblings; 0: only when they want nothing */
@@ -91,6 +101,7 @@ enum sched_event_kind {
     SCHED_SUBMIT,
     SCHED_END, /* a request is over, whatever its state: cancelled, ended, gone after an evict */
     SCHED_TICK,
+    SCHED_RESTORE, /* taken as it is: nothing is decided, and limits may be exceeded */
 };
 
 struct sched_event {
@@ -106,6 +117,7 @@ struct sched_event {
         struct sched_quota quota;
         struct sched_price price;
         struct sched_request submit;
+        struct sched_restore restore;
         uint64_t end;
     };
 };
@@ -161,8 +173,8 @@ void sched_destroy(struct sched *s);
 /*
  * One event.  The decisions that follow from it are lent until the next event, in
  * the order in which they were made.  A refused event changes nothing: -SL_INVALID
- * for what cannot be, -SL_NOT_FOUND, -SL_CONFLICT for an id that is in use or a price
- * that comes too late.  -SL_INTERNAL: no memory; the event may have been taken, the
+ * for what cannot be, -SL_NOT_FOUND, -SL_CONFLICT for an id that is in use, a place that
+ * another has, or a price that comes too late.  -SL_INTERNAL: no memory; the event may have been taken, the
  * decisions made so far are given, and what is left is decided at the next event.
  */
 int sched_apply(struct sched *s, const struct sched_event *e,

@@ -1,0 +1,70 @@
+/*
+ * Restoring: what ran before a restart is taken as it is.  Nothing is decided, and
+ * nobody could start because of it; so it costs little more than the accounts.
+ */
+#include <string.h>
+
+#include "sched_impl.h"
+
+static int check(const struct sched *s, const struct sched_restore *e, struct sl_err *err)
+{
+    if (e->start_ms > s->now_ms)
+        return sl_fail(err, SL_INVALID, "restore: it starts in the future");
+    if (e->option >= e->request.option_count)
+        return sl_fail(err, SL_INVALID, "restore: it has no option %u", e->option);
+    return 0;
+}
+
+/* Inside a try: all its places, as they are said. */
+static int take_all(struct sched *s, const struct request *r, const struct sched_restore *e,
+                    struct sl_err *err)
+{
+    for (uint32_t i = 0; i < e->place_count; i++) {
+        const struct pool_ask *a = option_ask(&r->form->option[e->option], i);
+        const struct pool_place *at = &e->place[i];
+        if (at->node >= pool_node_count(s->pool) || at->device_count != a->devices ||
+            !pool_ask_possible(s->pool, a, at->node))
+            return sl_fail(err, SL_INVALID, "restore: place %u could never be its", i);
+        if (s->hold[at->node].nominee || !pool_place_fits(s->pool, a, at))
+            return sl_fail(err, SL_CONFLICT, "restore: place %u is another's", i);
+        pool_take(s->pool, a, at);
+    }
+    return 0;
+}
+
+static int settle_in(struct sched *s, struct request *r, const struct sched_restore *e,
+                     struct sl_err *err)
+{
+    if (e->place_count != r->form->place_count[e->option])
+        return sl_fail(err, SL_INVALID, "restore: %u places, not %u",
+                       r->form->place_count[e->option], e->place_count);
+    if (pool_try(s->pool, e->place_count))
+        return sl_fail(err, SL_INTERNAL, "restore: out of memory");
+    int rc = take_all(s, r, e, err);
+    if (!rc && request_hold(s, r, e->option, e->place))
+        rc = sl_fail(err, SL_INTERNAL, "restore: out of memory");
+    if (rc) {
+        pool_undo(s->pool);
+        return rc;
+    }
+    pool_keep(s->pool);
+    memset(r->taken, 1, r->place_count);
+    tenant_charge(s, r, true);
+    request_run(s, r);
+    r->start_ms = e->start_ms;
+    return 0;
+}
+
+int restore(struct sched *s, const struct sched_restore *e, struct sl_err *err)
+{
+    struct request *r;
+    int rc = check(s, e, err);
+    if (!rc)
+        rc = request_create(s, &e->request, &r, err);
+    if (rc)
+        return rc;
+    rc = settle_in(s, r, e, err);
+    if (rc)
+        request_forget(s, r);
+    return rc;
+}

@@ -317,6 +317,8 @@ static bool grant_and_answer(struct agent *a, struct agent_lease *al, struct api
     return true;
 }
 
+static const char behind[] = "behind another that waits";
+
 /* The one to look at next: highest priority, then oldest; NULL after the last. */
 static struct agent_lease *next_pending(struct agent *a, const struct agent_lease *after)
 {
@@ -369,8 +371,7 @@ void lease_retry_pending(struct agent *a)
                 blocked |= named; /* tried again each second */
             continue;
         }
-        snprintf(al->l.why, sizeof al->l.why, "%.199s",
-                 v.code == SL_OK ? "behind another that waits" : v.why);
+        snprintf(al->l.why, sizeof al->l.why, "%.199s", v.code == SL_OK ? behind : v.why);
         if (!v.never)
             blocked |= named;
     }
@@ -393,11 +394,20 @@ static int check_name(struct agent *a, const struct lease_request *q, uid_t uid,
     return 0;
 }
 
-static bool others_wait(const struct agent *a, const struct lease_request *q)
+/* Would lease_retry_pending() pass it over for one before it?  Who does not wait, never. */
+static bool is_behind(const struct agent *a, const struct lease_request *q)
 {
-    for (uint32_t i = 0; q->wait_ms && i < a->lease_count; i++)
-        if (a->lease[i]->l.state == LEASE_PENDING && a->lease[i]->l.priority >= q->priority)
+    uint64_t named = q->wait_ms ? named_devices(a, q->device) : 0;
+    for (uint32_t i = 0; named && i < a->lease_count; i++) {
+        const struct agent_lease *al = a->lease[i];
+        struct place_verdict v;
+        if (al->l.state != LEASE_PENDING || al->l.priority < q->priority ||
+            !(named_devices(a, al->q.device) & named))
+            continue;
+        find_place(a, &al->q, al->l.uid, &v);
+        if (!v.never)
             return true;
+    }
     return false;
 }
 
@@ -488,6 +498,11 @@ void lease_ask(struct agent *a, struct api_request *r, const struct lease_reques
     struct place_verdict v;
     look_at_borrowers(a);
     find_place(a, q, caller.uid, &v);
+    if (v.code == SL_OK && is_behind(a, q)) {
+        v.code = SL_NO_CAPACITY;
+        v.cause = "queue";
+        snprintf(v.why, sizeof v.why, "%s", behind);
+    }
     bool wait = q->wait_ms && !v.never && !dry_run && v.code != SL_NOT_FOUND;
     if (v.code != SL_OK && !wait) {
         fail_placement(a, r, q, &v, v.code);
@@ -497,10 +512,8 @@ void lease_ask(struct agent *a, struct api_request *r, const struct lease_reques
         answer_plan(a, r, q, &v);
         return;
     }
-    bool behind = others_wait(a, q);
-    bool waits = v.code != SL_OK || behind;
     struct agent_lease *al = NULL;
-    if (!owned_job || !waits || check_queue(a, &err) == 0)
+    if (!owned_job || v.code == SL_OK || check_queue(a, &err) == 0)
         al = agent_add(a, a->next_number, &err);
     if (!al) {
         api_fail(r, &err);
@@ -509,9 +522,7 @@ void lease_ask(struct agent *a, struct api_request *r, const struct lease_reques
     fill_lease(al, q, &caller, command);
     agent_set_job(al, TAKE_PTR(owned_job));
     watch_caller(a, al, caller.pid);
-    if (v.code == SL_OK && behind)
-        snprintf(v.why, sizeof v.why, "behind others that wait");
-    if (!waits) {
+    if (v.code == SL_OK) {
         grant_and_answer(a, al, r, &v);
     } else {
         start_waiting(a, al, r, &v);

@@ -41,7 +41,7 @@ struct place_verdict {
     bool never;        /* not even on this machine emptied: waiting is vain */
     uint32_t device[LEASE_MAX_SLICES]; /* positions in `devices`, with SL_OK */
     const char *cause; /* "memory", "compute", "tenancy", "spanning", "devices",
-                          "state", "filter" */
+                          "state", "filter"; lease_ask(): "queue" */
     char why[240];     /* a sentence */
     /* lendable now, of the devices that the request names: for a request that is its own
      * limit */

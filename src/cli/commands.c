@@ -200,6 +200,8 @@ const struct cli_command cli_commands[] = {
           " are as without Sluice.\n\n"
           "With no agent running, one is started in the background; it ends by itself 60"
           " seconds after its last lease.\n\n"
+          "It takes what is free now, also before jobs that wait; only with --wait, and only"
+          " where there is no room, does it queue with them (sluice help submit).\n\n"
           "kill -9 of sluice run itself ends neither the program nor its lease: sluice release"
           " does.\n\n"
           "Standard output is the program's: -o json goes only with --detach, which prints"
@@ -218,7 +220,10 @@ const struct cli_command cli_commands[] = {
       .summary = "hand a program to the agent and return at once",
       .synopsis = "[OPTIONS] [--] PROGRAM [ARGUMENT...]",
       .about = "The job waits for room, runs without a terminal, and keeps its output: see"
-               " sluice jobs and sluice logs.",
+               " sluice jobs and sluice logs.\n\n"
+               "Jobs start in order: the higher priority first, then the older. None passes one"
+               " before it that may want the same device, even where it would fit; sluice run"
+               " does.",
       .options = submit_options,
       .more_options = cli_lease_options,
       .examples = submit_examples,

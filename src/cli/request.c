@@ -272,11 +272,15 @@ static void print_plan(struct cli *cli, const json_t *plan)
     }
 }
 
-int request_dry_run(struct cli *cli, const struct lease_request *q, json_t *command)
+int request_dry_run(struct cli *cli, const struct lease_request *q, json_t *command,
+                    bool queues)
 {
+    struct lease_request ask = *q;
     AUTO_JSON json_t *plan = NULL, *problem = NULL;
     struct sl_err err = { 0 };
-    int rc = post_lease(cli, q, command, true, &plan, &problem, &err);
+    if (!queues)
+        ask.wait_ms = 0;
+    int rc = post_lease(cli, &ask, command, true, &plan, &problem, &err);
     if (rc < 0 && !would_wait(q, problem, &err))
         return cli_fail_with(cli, &err, problem);
     if (rc < 0)

@@ -32,8 +32,11 @@ void request_warn(struct cli *cli, const struct lease *l);
 int request_lease(struct cli *cli, const struct lease_request *q, json_t *command,
                   json_t **answer, json_t **problem, struct sl_err *err);
 
-/* POST with ?dry_run=1 and print the plan, or what it would wait for; the exit status. */
-int request_dry_run(struct cli *cli, const struct lease_request *q, json_t *command);
+/* POST with ?dry_run=1 and print the plan, or what it would wait for; the exit status.
+ * `queues`: it stands behind those who wait, as a submitted job does; else it takes what is
+ * free first, as request_lease(). */
+int request_dry_run(struct cli *cli, const struct lease_request *q, json_t *command,
+                    bool queues);
 
 /* Refuse to run inside a lease of the same agent: -SL_CONFLICT.  By the variable
  * and by ancestry, each confirmed by the agent. */

@@ -145,7 +145,7 @@ int cmd_run(struct cli *cli, const struct cli_args *args)
     if (cli_connect(cli, true, &err) < 0 || request_refuse_nested(cli, &err) < 0)
         return cli_fail(cli, &err);
     if (cli_has(args, "dry-run"))
-        return request_dry_run(cli, &q, command);
+        return request_dry_run(cli, &q, command, false);
     if (request_lease(cli, &q, command, &answer, &problem, &err) < 0)
         return cli_fail_with(cli, &err, problem);
     if (lease_from_json(answer, &lease, &err) < 0) {

@@ -72,7 +72,7 @@ int cmd_submit(struct cli *cli, const struct cli_args *args)
         q.wait_ms = UNKNOWN_U64;
     if (cli_has(args, "dry-run")) {
         AUTO_JSON json_t *command = request_command(args->operand);
-        return request_dry_run(cli, &q, command);
+        return request_dry_run(cli, &q, command, true);
     }
     AUTO_JSON json_t *job = build_job(&q, args->operand, &err);
     if (!job)

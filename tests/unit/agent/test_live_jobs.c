@@ -159,7 +159,7 @@ static void never_placed_again(void **state)
     live_stop(&l, SIGKILL);
     start(ONE_CARD);
     ROW("it still waits", live_lease_is(&l, "big", "state", "pending"));
-    ROW("one that fits comes after it", submit("small", 50, FOR_EVER) == 202);
+    ROW("one that fits comes after it", submit("small", 50, FOR_EVER) == 201);
     ROW("and is not kept waiting", live_lease_is(&l, "small", "exit_status", "0"));
     ROW("by what never can", live_lease_is(&l, "big", "state", "pending"));
 }
@@ -227,6 +227,7 @@ static void too_much_waits(void **state)
 /* A device has several names. */
 static void none_passes_by_another_name(void **state)
 {
+    json_t *plan = NULL;
     start(TWO_CARDS);
     ask(HALF ",\"device\":\"0\"}", NULL);
     ROW("a job waits for all of a card",
@@ -236,9 +237,17 @@ static void none_passes_by_another_name(void **state)
                     "\"device\":\"emu-a100-80g-0\",\"wait_ms\":\"forever\","
                     "\"mem\":{\"request\":1048576},\"compute\":{\"request\":10}") == 202);
     ROW("is behind it", live_lease_is(&l, "small", "why", "behind another that waits"));
+    ROW("as a plan of it says", live_call(&l, "POST", "/v1/leases?dry_run=1",
+                                          "{\"device\":\"emu-a100-80g-0\","
+                                          "\"wait_ms\":\"forever\","
+                                          "\"mem\":{\"request\":1048576},"
+                                          "\"compute\":{\"request\":10}}",
+                                          &plan) == 409);
+    ROW_STR("with the same words", live_get(plan, "detail"), "behind another that waits");
+    json_decref(plan);
     ROW("one for the other card",
         submit_with("other", "\"device\":\"emu-a100-80g-1\",\"wait_ms\":\"forever\"") ==
-            202);
+            201);
     ROW("is not", live_lease_is(&l, "other", "exit_status", "0"));
 }
 

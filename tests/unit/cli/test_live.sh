@@ -128,6 +128,13 @@ status 0 submit --dry-run --mem 1GiB --compute 100 -- sleep 60
 said "waits *not enough"
 status 6 submit --dry-run --mem 100GiB --compute 100 -- sleep 60
 "$bin/sluice" -q submit --mem 1GiB --compute 100 --name waits -- sleep 60 >"$out/said"
+status 0 submit --dry-run --mem 1MiB --compute 1 -- true
+said "waits *behind another that waits"
+for what in "run" "run --wait"; do # takes what is free, and the plan says so
+    # shellcheck disable=SC2086
+    status 0 $what --dry-run --mem 1MiB --compute 1 -- true
+    said "^device "
+done
 status 0 jobs
 said "waits *pending"
 said "waits: not enough"

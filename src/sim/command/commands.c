@@ -28,9 +28,17 @@ static const struct sim_option jobs_options[] = {
       " sluice-history, sluice-told (default: all)" },
     { "ties", "N", "average over N orders of the jobs that were submitted at the same moment, drawn by"
       " seed (default: 10; muri: 1); 1 is the order of the file", .min = 1, .max = 1000 },
+    { "log", "FILE", "write what the scheduler core was told and decided, for sluice-sim replay; of one"
+      " policy (sluice, sluice-…), with the jobs in the file's order" },
     { "no-start-overhead", NULL, "muri: leave out that at every event each running job loses its start"
       " overhead" },
     { "json", NULL, "print JSON" },
+    { NULL },
+};
+
+static const struct sim_option replay_options[] = {
+    { "decisions", NULL, "print every decision" },
+    { "events", NULL, "print every event" },
     { NULL },
 };
 
@@ -68,6 +76,16 @@ const struct sim_command sim_commands[] = {
       .example = "sluice-sim scenario tests/scenario/*.scn",
       .operands = "FILE...", .min_operands = 1, .max_operands = SIM_MAX_OPERANDS,
       .run = sim_cmd_scenario },
+    { .name = "replay",
+      .summary = "run a scheduler's log again and compare every decision",
+      .about = "A log holds the policy, every event, and what was decided; `sluice-sim jobs --log` writes one."
+          " Its events go through a scheduler core of this build, and what that decides is compared byte by"
+          " byte.\n\n"
+          "The status is 0 if all is the same. At the first difference it is 1, and the event, its time and both"
+          " decisions are printed. A log that was cut off is replayed up to there, which is said.",
+      .example = "sluice-sim replay run.log --decisions",
+      .options = replay_options, .operands = "LOG", .min_operands = 1, .max_operands = 1,
+      .run = sim_cmd_replay },
     { .name = "help", .summary = "explain a command", .operands = "[COMMAND]",
       .max_operands = 1, .run = sim_cmd_help },
     { .name = "version", .summary = "print the version", .run = sim_cmd_version },

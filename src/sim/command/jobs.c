@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "sim/command.h"
 #include "sim/jobstats.h"
+#include "sim/schedlog.h"
 
 #define MAX_POLICIES 16
 #define TIE_ORDERS   10 /* where --ties does not say */
@@ -33,6 +34,19 @@ static uint32_t orders_of(const struct sim_args *args, const struct plan *p)
     return has_ties(&p->trace) ? sim_count(args, "ties", usual) : 1;
 }
 
+/* A log is of one run. */
+static int open_log(const struct sim_args *args, struct plan *p, struct sl_err *err)
+{
+    const char *path = sim_value(args, "log");
+    if (!path)
+        return 0;
+    if (p->count != 1 || !jobsim_policy_has_log(p->policies[0]))
+        return sl_fail(err, SL_INVALID,
+                       "--log: of one of our own policies; --policy says which");
+    p->orders = 1;
+    return schedlog_create(path, &p->options.log, err);
+}
+
 static int make_plan(const struct sim_args *args, struct plan *p, struct sl_err *err)
 {
     const char *names[MAX_POLICIES], *format = sim_value(args, "format");
@@ -51,7 +65,7 @@ static int make_plan(const struct sim_args *args, struct plan *p, struct sl_err 
     p->options = jobsim_options_of(format);
     p->options.start_overhead &= !sim_has(args, "no-start-overhead");
     p->orders = orders_of(args, p);
-    return 0;
+    return open_log(args, p, err);
 }
 
 /* The file's own order counts as one only where it is the only one. */
@@ -137,5 +151,7 @@ int sim_cmd_jobs(struct sim *sim, const struct sim_args *args)
     else if (rc == 0)
         print_table(sim->out, &p, stats);
     trace_finish(&p.trace);
+    int closed = schedlog_close(p.options.log, rc ? NULL : &err);
+    rc = rc ? rc : closed;
     return rc < 0 ? sim_fail(sim, &err) : 0;
 }

@@ -17,7 +17,8 @@
 struct jobsim_options jobsim_options_of(const char *format)
 {
     bool muri = !strcmp(format, "muri");
-    return (struct jobsim_options){ muri ? JOBSIM_MURI : JOBSIM_HELIOS, muri, 0 };
+    return (struct jobsim_options){ .rules = muri ? JOBSIM_MURI : JOBSIM_HELIOS,
+                                    .start_overhead = muri };
 }
 
 /* The first violation counts. */

@@ -14,7 +14,7 @@
 #include "core/macros.h"
 #include "history.h"
 #include "policy.h"
-#include "sched/sched.h"
+#include "sim/schedlog.h"
 
 #define LEAST_ROUND_US 1000000u
 
@@ -59,7 +59,7 @@ static int add_nodes(struct jobsim *sim, struct ours *o)
     for (uint32_t i = 0; i < sim->cluster.node_count; i++) {
         struct sched_event e = { .kind = SCHED_ADD_NODE };
         e.node.device_count = sim->cluster.nodes[i].devices;
-        if (sched_apply(o->sched, &e, &d, &count, sim->err))
+        if (schedlog_apply(sim->options.log, o->sched, &e, &d, &count, sim->err))
             return -1;
     }
     return 0;
@@ -79,6 +79,8 @@ static int create(struct jobsim *sim, void **state, enum knows knows)
     o->knows = knows;
     o->node_devices = sim->cluster.largest_node;
     o->mask = room - 1;
+    if (sim->options.log)
+        schedlog_begin(sim->options.log, &policy);
     o->todo = malloc(room * sizeof *o->todo);
     if (!o->todo || history_init(&o->history, sim->trace) ||
         sched_create(&policy, &o->sched, sim->err) || add_nodes(sim, o)) {
@@ -193,7 +195,7 @@ static void apply(struct jobsim *sim, struct ours *o, const struct todo *t)
         };
         o->waiting++;
     }
-    if (sched_apply(o->sched, &e, &d, &count, NULL))
+    if (schedlog_apply(sim->options.log, o->sched, &e, &d, &count, NULL))
         jobsim_violation(sim, "the scheduler core has no memory");
     for (uint32_t i = 0; i < count; i++)
         take_decision(sim, o, &d[i]);

@@ -7,6 +7,7 @@
 static const struct {
     const char *name, *about;
     const struct job_policy *rules[JOBSIM_RULES];
+    bool has_log;
 } policies[] = {
     { "fifo",
       "first come, first served: who does not fit holds up all behind",
@@ -28,16 +29,20 @@ static const struct {
       { &job_policy_qssf, &job_policy_qssf } },
     { "sluice",
       "our own: told where a job says how long it takes (muri), else blind",
-      { &job_policy_sluice, &job_policy_sluice } },
+      { &job_policy_sluice, &job_policy_sluice },
+      true },
     { "sluice-blind",
       "our own, run times unknown: the least attained service first, in powers of two",
-      { &job_policy_sluice_blind, &job_policy_sluice_blind } },
+      { &job_policy_sluice_blind, &job_policy_sluice_blind },
+      true },
     { "sluice-history",
       "our own, run times predicted from what its owner ran before",
-      { &job_policy_sluice_history, &job_policy_sluice_history } },
+      { &job_policy_sluice_history, &job_policy_sluice_history },
+      true },
     { "sluice-told",
       "our own, run times known beforehand",
-      { &job_policy_sluice_told, &job_policy_sluice_told } },
+      { &job_policy_sluice_told, &job_policy_sluice_told },
+      true },
 };
 
 const char *jobsim_policy_name(unsigned i)
@@ -48,6 +53,11 @@ const char *jobsim_policy_name(unsigned i)
 const char *jobsim_policy_about(unsigned i)
 {
     return i < ARRAY_LEN(policies) ? policies[i].about : NULL;
+}
+
+bool jobsim_policy_has_log(unsigned i)
+{
+    return policies[i].has_log;
 }
 
 const struct job_policy *job_policy_find(const char *name, enum jobsim_rules rules,

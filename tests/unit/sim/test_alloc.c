@@ -2,7 +2,9 @@
 #include "../rows.h"
 #include "../nth_alloc.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sim/carbon.h"
 #include "sim/command.h"
@@ -104,6 +106,16 @@ static bool helios(void)
     READ("helios.csv", struct helios, HELIOS, helios_finish);
 }
 
+static bool said(char **line, int count)
+{
+    FILE *null = fopen("/dev/null", "w");
+    assert_non_null(null);
+    struct sim sim = { .out = null, .err = null };
+    int status = sim_dispatch(&sim, count, line);
+    fclose(null);
+    return status == 0;
+}
+
 /* A whole command, two policies. */
 static bool openb(void)
 {
@@ -115,12 +127,24 @@ static bool openb(void)
                            "--against",  "fgd",
                            "--ties",     "1",
                            "--json" };
-    FILE *null = fopen("/dev/null", "w");
-    assert_non_null(null);
-    struct sim sim = { .out = null, .err = null };
-    int status = sim_dispatch(&sim, ARRAY_LEN(line), (char **)line);
-    fclose(null);
-    return status == 0;
+    return said((char **)line, ARRAY_LEN(line));
+}
+
+/* A run that writes its log, and that again. */
+static bool replayed(void)
+{
+    char path[] = "/tmp/sluice-alloc-XXXXXX";
+    int fd = mkstemp(path);
+    const char *run[] = { "sluice-sim", "jobs",    "--format",
+                          "csv",        "--trace", SAMPLES "/jobs.csv",
+                          "--nodes",    "2x2",     "--policy",
+                          "sluice",     "--log",   path };
+    const char *again[] = { "sluice-sim", "replay", path, "--decisions", "--events" };
+    assert_true(fd >= 0);
+    bool ok = said((char **)run, ARRAY_LEN(run)) && said((char **)again, ARRAY_LEN(again));
+    close(fd);
+    unlink(path);
+    return ok;
 }
 
 /* Every policy on the sample, and what it comes to. */
@@ -192,6 +216,7 @@ static void the_nth_allocation_fails(void **state)
         { "the command openb", openb },
         { "a simulated trace", simulated },
         { "a scenario", played },
+        { "a log, and its replay", replayed },
     };
     nth_alloc_rows(rows, ARRAY_LEN(rows));
 }

@@ -31,12 +31,17 @@
 
 enum jobsim_rules { JOBSIM_HELIOS, JOBSIM_MURI, JOBSIM_RULES };
 
+struct schedlog; /* sim/schedlog.h */
+
 struct jobsim_options {
     enum jobsim_rules rules;
     bool start_overhead; /* counts under Muri's rules only */
     /* Jobs submitted at the same moment come in the order of the file (0), or in an order
      * drawn by this seed.  Logs say nothing about it, and averages depend on it. */
     uint64_t tie_order;
+    /* What the scheduler core of our own policies is told and decides is written here; or
+     * NULL. */
+    struct schedlog *log;
 };
 
 /* How the trace of this format is run where nothing else was asked for. */
@@ -72,6 +77,8 @@ void jobsim_result_finish(struct jobsim_result *r);
 /* The name and one line about the i-th policy; NULL after the last. */
 const char *jobsim_policy_name(unsigned i);
 const char *jobsim_policy_about(unsigned i);
+/* Is it on the scheduler core?  Only such a one writes a log. */
+bool jobsim_policy_has_log(unsigned i);
 
 #define AUTO_JOBSIM_RESULT __attribute__((cleanup(jobsim_result_finish)))
 

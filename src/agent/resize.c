@@ -113,9 +113,11 @@ static int read_change(const json_t *patch, struct change *c, struct sl_err *err
     return 0;
 }
 
-/* The lease as it would be. */
+/* The lease as it would be.  A limit that was the request's figure goes with it; one that was
+ * above it stays. */
 static int apply(const struct change *c, struct lease *l, struct sl_err *err)
 {
+    char request[32], limit[32];
     for (uint32_t i = 0; i < l->slice_count; i++) {
         struct lease_slice *s = &l->slice[i];
         bool one_figure = s->mem_limit_bytes == s->mem_request_bytes;
@@ -123,10 +125,14 @@ static int apply(const struct change *c, struct lease *l, struct sl_err *err)
             s->mem_request_bytes = c->mem_bytes;
         if (c->has_limit)
             s->mem_limit_bytes = c->limit_bytes;
-        else if (c->has_mem && (one_figure || s->mem_limit_bytes < c->mem_bytes))
+        else if (c->has_mem && one_figure)
             s->mem_limit_bytes = c->mem_bytes;
         if (s->mem_limit_bytes < s->mem_request_bytes)
-            return sl_fail(err, SL_INVALID, "the memory limit would be below the request");
+            return sl_fail(err, SL_INVALID,
+                           "the memory limit, %s, would be below the request, %s: change "
+                           "both (--mem, --mem-limit)",
+                           units_format_size_human(s->mem_limit_bytes, limit),
+                           units_format_size_human(s->mem_request_bytes, request));
         if (!c->has_compute)
             continue;
         if (l->mode != LEASE_BESTEFFORT && c->request_permille == 0)

@@ -14,19 +14,26 @@
 #define RESIZE_MS  15000
 #define RELEASE_MS 60000 /* ends processes: grace, then kill */
 
+static void add_size(json_t *mem, const char *key, const char *text)
+{
+    uint64_t bytes;
+    if (text && units_parse_size(text, &bytes, NULL) == 0)
+        json_object_set_new(mem, key, json_integer((json_int_t)bytes));
+}
+
 /* The body of a resize: the same form as a lease request. */
 static json_t *resize_body(const struct cli_args *args)
 {
-    json_t *body = json_object();
-    const char *mem = cli_value(args, "mem"), *compute = cli_value(args, "compute");
+    json_t *body = json_object(), *mem = json_object();
+    const char *compute = cli_value(args, "compute");
     const char *priority = cli_value(args, "priority");
-    uint64_t bytes;
     struct units_share share;
 
-    if (mem && units_parse_size(mem, &bytes, NULL) == 0)
-        json_object_set_new(body, "mem",
-                            json_pack("{s:I,s:I}", "request", (json_int_t)bytes, "limit",
-                                      (json_int_t)bytes));
+    add_size(mem, "request", cli_value(args, "mem"));
+    add_size(mem, "limit", cli_value(args, "mem-limit"));
+    if (json_object_size(mem))
+        json_object_set(body, "mem", mem);
+    json_decref(mem);
     if (compute && units_parse_share(compute, &share, NULL) == 0)
         json_object_set_new(body, "compute",
                             json_pack("{s:i,s:i}", "request", (int)share.request_permille,
@@ -72,10 +79,10 @@ static int wait_for_shrink(struct cli *cli, const char *id, uint64_t wait_ms,
     return 0;
 }
 
-/* "L7 (b): 512 MiB and 30% of pocl-0" */
+/* "L7 (b): 512MiB..2GiB and 30% of pocl-0" */
 static void describe(const struct lease *l, struct buf *out)
 {
-    char id[24], mem[32], share[32];
+    char id[24], mem[72], share[32];
     buf_addf(out, "%s", lease_format_id(l->number, id));
     if (l->name[0] && strcmp(l->name, id))
         buf_addf(out, " (%s)", l->name);
@@ -83,11 +90,12 @@ static void describe(const struct lease *l, struct buf *out)
         const struct lease_slice *s = &l->slice[i];
         if (!s->device[0])
             continue;
-        buf_addf(out, "%s %s and %s of %s", i ? "," : ":",
-                 units_format_size(s->mem_limit_bytes, mem),
-                 units_format_share(s->compute_request_permille, s->compute_limit_permille,
-                                    share),
-                 s->device);
+        buf_addf(
+            out, "%s %s and %s of %s", i ? "," : ":",
+            format_range(s->mem_request_bytes, s->mem_limit_bytes, units_format_size, mem),
+            units_format_share(s->compute_request_permille, s->compute_limit_permille,
+                               share),
+            s->device);
     }
 }
 
@@ -118,8 +126,9 @@ static int patch_lease(struct cli *cli, const char *id, const struct cli_args *a
     if (buf_failed(&path) || !body)
         return sl_fail(err, SL_INTERNAL, "out of memory");
     if (!json_object_size(body))
-        return sl_fail(err, SL_INVALID,
-                       "nothing to change: give --mem, --compute or --priority");
+        return sl_fail(
+            err, SL_INVALID,
+            "nothing to change: give --mem, --mem-limit, --compute or --priority");
     return client_call(cli->client, "PATCH", path.text, body, RESIZE_MS, answer, problem,
                        err);
 }

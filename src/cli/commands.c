@@ -124,6 +124,9 @@ static const struct cli_option top_options[] = {
 
 static const struct cli_option resize_options[] = {
     { "mem", 'm', "SIZE", CLI_SIZE, "new memory of the slice" },
+    { "mem-limit", 0, "SIZE", CLI_SIZE,
+      "the most it may take when others leave room (default: as it was; where that was the"
+      " same as --mem, the same)" },
     { "compute", 'c', "SHARE", CLI_SHARE, "new share: 50, or 20..60" },
     { "priority", 'p', "N", CLI_COUNT, "new priority, 0 to 100" },
     { "wait", 'w', "TIME", CLI_DURATION, "wait until a shrink is met, for ever or so long",
@@ -262,7 +265,8 @@ const struct cli_command cli_commands[] = {
       .run = cmd_devices },
     { .name = "resize",
       .summary = "change a running lease's slice",
-      .synopsis = "[--mem SIZE] [--compute SHARE] [--priority N] [--wait[=TIME]] NAME",
+      .synopsis = "[--mem SIZE] [--mem-limit SIZE] [--compute SHARE] [--priority N]"
+                  " [--wait[=TIME]] NAME",
       .about =
           "Growing takes effect at once. Shrinking refuses new requests at once; what is"
           " still held above the new size is reported until the program has given it back.\n\n"

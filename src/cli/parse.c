@@ -99,10 +99,15 @@ static int check_number(const char *value, struct sl_err *err)
     return 0;
 }
 
-/* So few bytes are no slice of anything: the unit was forgotten. */
+/* So few bytes are no slice of anything: the unit was forgotten.  A range is how shares are
+ * written. */
 static int check_size(const char *value, struct sl_err *err)
 {
     uint64_t bytes;
+    if (strstr(value, ".."))
+        return sl_fail(err, SL_INVALID,
+                       "'%s' is a range: --mem takes the lower size, --mem-limit the upper",
+                       value);
     int rc = units_parse_size(value, &bytes, err);
     if (rc == 0 && bytes < MIB && !value[strspn(value, "0123456789")])
         return sl_fail(

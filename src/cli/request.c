@@ -160,7 +160,7 @@ void request_warn(struct cli *cli, const struct lease *l)
 
 void request_echo(struct cli *cli, const struct lease *l)
 {
-    char id[24], mem[32], limit[32], share[32];
+    char id[24], mem[72], share[32];
     AUTO_BUF struct buf text = { 0 };
     buf_add(&text, lease_format_id(l->number, id));
     for (uint32_t i = 0; i < l->slice_count && i < LEASE_MAX_SLICES; i++) {
@@ -169,10 +169,8 @@ void request_echo(struct cli *cli, const struct lease *l)
     }
     if (l->slice_count) {
         const struct lease_slice *s = &l->slice[0];
-        buf_addf(&text, ": memory %s", format_bytes(s->mem_request_bytes, mem));
-        if (s->mem_limit_bytes != s->mem_request_bytes)
-            buf_addf(&text, "..%s", format_bytes(s->mem_limit_bytes, limit));
-        buf_addf(&text, ", compute %s",
+        buf_addf(&text, ": memory %s, compute %s",
+                 format_range(s->mem_request_bytes, s->mem_limit_bytes, format_bytes, mem),
                  units_format_share(s->compute_request_permille, s->compute_limit_permille,
                                     share));
     }
@@ -217,12 +215,10 @@ int request_lease(struct cli *cli, const struct lease_request *q, json_t *comman
 
 static void format_memory(const json_t *value, struct buf *out)
 {
-    char text[32];
+    char text[72];
     uint64_t request = (uint64_t)json_integer_value(json_object_get(value, "request"));
     uint64_t limit = (uint64_t)json_integer_value(json_object_get(value, "limit"));
-    buf_add(out, units_format_size(request, text));
-    if (limit > request)
-        buf_addf(out, "..%s", units_format_size(limit, text));
+    buf_add(out, format_range(request, limit, units_format_size, text));
 }
 
 /* A member of a plan as people read it; "" for what is not for them. */

@@ -17,6 +17,15 @@ const char *format_bytes(uint64_t bytes, char out[32])
     return units_format_size_human(bytes, out);
 }
 
+const char *format_range(uint64_t request, uint64_t limit,
+                         const char *(*one)(uint64_t bytes, char out[32]), char out[72])
+{
+    char low[32], high[32];
+    snprintf(out, 72, "%s%s%s", one(request, low), limit > request ? ".." : "",
+             limit > request ? one(limit, high) : "");
+    return out;
+}
+
 const char *format_grades(const struct grades *g, char out[32])
 {
     if (g->memory == g->time)
@@ -120,7 +129,7 @@ static void add_lease_state(struct table *t, const struct lease *l,
 static void add_lease_row(struct table *t, const struct lease *l,
                           const struct lease_slice *s)
 {
-    char id[24], used[32], limit[32], text[32], achieved[16];
+    char id[24], used[32], promised[72], text[32], achieved[16];
 
     table_add(t, STYLE_BOLD, "%s", lease_format_id(l->number, id));
     table_add(t, STYLE_PLAIN, "%s", l->name);
@@ -131,7 +140,10 @@ static void add_lease_row(struct table *t, const struct lease *l,
     if (s) {
         uint64_t held = l->state == LEASE_RELEASED ? UNKNOWN_U64 : s->mem_used_bytes;
         table_add(t, STYLE_PLAIN, "%s / %s", format_bytes(held, used),
-                  s->mem_limit_bytes ? format_bytes(s->mem_limit_bytes, limit) : "all");
+                  s->mem_limit_bytes
+                      ? format_range(s->mem_request_bytes, s->mem_limit_bytes, format_bytes,
+                                     promised)
+                      : "all");
         table_add(t, STYLE_PLAIN, "%s",
                   units_format_share(s->compute_request_permille, s->compute_limit_permille,
                                      text));

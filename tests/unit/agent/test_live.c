@@ -83,6 +83,26 @@ static void grant_resize_release(void **state)
     want("makes it burst", j, "lease.mode", "burst");
     want("with its limit", j, "lease.compute.limit", "600");
     json_decref(j);
+    ROW("a memory limit above the request",
+        live_call(&l, "PATCH", "/v1/leases/b",
+                  "{\"mem\":{\"request\":1073741824,\"limit\":3221225472}}", NULL) == 200);
+    ROW("a new request under it",
+        live_call(&l, "PATCH", "/v1/leases/b", "{\"mem\":{\"request\":2147483648}}", &j) ==
+            200);
+    want("leaves the limit", j, "lease.mem.limit", "3221225472");
+    json_decref(j);
+    ROW("one above it is refused",
+        live_call(&l, "PATCH", "/v1/leases/b", "{\"mem\":{\"request\":4294967296}}", &j) ==
+            400);
+    want("with both figures", j, "detail",
+         "the memory limit, 3.00 GiB, would be below the request, 4.00 GiB: change both "
+         "(--mem, --mem-limit)");
+    json_decref(j);
+    ROW("the limit goes up alone",
+        live_call(&l, "PATCH", "/v1/leases/b", "{\"mem\":{\"limit\":4294967296}}", &j) ==
+            200);
+    want("and the request stays", j, "lease.mem.request", "2147483648");
+    json_decref(j);
     ROW("an unknown key is refused",
         live_call(&l, "PATCH", "/v1/leases/b", "{\"memory\":5}", NULL) == 400);
     ROW("nothing to change is refused",

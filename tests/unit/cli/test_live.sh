@@ -95,6 +95,16 @@ is "no lease was granted for it" 0 "$(grep -c ' lent ' "$out/said")"
 
 status 0 resize one --compute 60 --mem 50GiB
 said "50GiB and 60% of emu-a100-80g-.*acknowledged"
+status 0 resize one --mem-limit 60GiB
+said "50GiB..60GiB and 60%"
+status 0 resize one --mem 49GiB
+said "49GiB..60GiB and 60%"
+status 0 ps
+said "one .* / 49.0 GiB..60.0 GiB"
+status 2 resize one --mem 61GiB
+said "limit, 60.0 GiB, would be below"
+status 0 resize one --mem 50GiB --mem-limit 50GiB
+said ": 50GiB and 60%"
 status 6 resize one --mem 100GiB
 status 3 resize nobody --mem 1GiB
 status 2 resize one

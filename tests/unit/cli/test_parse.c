@@ -106,7 +106,8 @@ static const struct {
       "error invalid: something is missing; usage: sluice run [OPTIONS] [--] PROGRAM"
       " [ARGUMENT...]" },
     { "an operand too many", "resize", "a b",
-      "error invalid: 'b' is one too many; usage: sluice resize [--mem SIZE] [--compute"
+      "error invalid: 'b' is one too many; usage: sluice resize [--mem SIZE] [--mem-limit "
+      "SIZE] [--compute"
       " SHARE] [--priority N] [--wait[=TIME]] NAME" },
     { "an empty name", "run", "--name= x", "error invalid: --name: the value is empty" },
 };

@@ -12,29 +12,44 @@ const struct pool_ask *option_ask(const struct sched_option *o, uint32_t i)
     return &o->group[g].ask;
 }
 
-int gang_place(struct sched *s, const struct sched_option *o, uint64_t models,
-               uint32_t *group)
+int gang_place_by(struct sched *s, const struct sched_option *o, const struct pool_ask *ask,
+                  const struct place_filter *filter, uint32_t *group)
 {
     uint32_t at = 0;
-    for (uint32_t g = 0; g < o->group_count; g++) {
-        struct pool_ask a = o->group[g].ask;
-        if (a.devices && (models & s->all_models) != s->all_models) {
-            a.models = a.models ? a.models & models : models;
-            if (!a.models) { /* a limit bars all that this group could use */
-                *group = g;
-                return -SL_NO_CAPACITY;
-            }
-        }
+    for (uint32_t g = 0; g < o->group_count; g++)
         for (uint32_t i = 0; i < o->group[g].count; i++, at++) {
-            int rc = placer_find(s->placer, &a, NULL, &s->gang[at]);
+            int rc = placer_find(s->placer, &ask[g], filter, &s->gang[at]);
             if (rc) {
                 *group = g;
                 return rc;
             }
-            pool_take(s->pool, &a, &s->gang[at]);
+            pool_take(s->pool, &ask[g], &s->gang[at]);
+        }
+    return 0;
+}
+
+int gang_place(struct sched *s, const struct sched_option *o, uint64_t models,
+               uint32_t *group)
+{
+    struct pool_ask ask[SCHED_MAX_GROUPS];
+    for (uint32_t g = 0; g < o->group_count; g++) {
+        ask[g] = o->group[g].ask;
+        if (!ask[g].devices || (models & s->all_models) == s->all_models)
+            continue;
+        ask[g].models = ask[g].models ? ask[g].models & models : models;
+        if (!ask[g].models) { /* a limit bars all that this group could use */
+            *group = g;
+            return -SL_NO_CAPACITY;
         }
     }
-    return 0;
+    int rc = -SL_NO_CAPACITY;
+    if (o->within)
+        rc = within_place(s, o, ask, group);
+    if (rc == -SL_NO_CAPACITY && !o->within_required)
+        rc = gang_place_by(s, o, ask, NULL, group);
+    if (!rc)
+        sort_ranks(s, o, s->gang);
+    return rc;
 }
 
 int decide_reserve(struct sched *s, uint32_t more)
@@ -141,22 +156,32 @@ static int grant(struct sched *s, struct request *r, uint32_t option, uint64_t m
     return 0;
 }
 
-/* Could some node run each ask of the option if it were empty? */
+/* 1 + the first group that could not run if all were empty, or 0. */
+static uint32_t never_fits(struct sched *s, const struct sched_option *o)
+{
+    for (uint32_t g = 0; g < o->group_count; g++) {
+        uint32_t n = 0, nodes = pool_node_count(s->pool);
+        while (n < nodes && !pool_ask_possible(s->pool, &o->group[g].ask, n))
+            n++;
+        if (n == nodes)
+            return g + 1;
+    }
+    uint32_t group = 0;
+    bool possible = true;
+    /* without memory it is not said: it waits for room */
+    if (o->within_required && within_possible(s, o, &possible, &group))
+        possible = true;
+    return possible ? 0 : group + 1;
+}
+
+/* Could each group of the option run if all were empty? */
 static bool option_possible(struct sched *s, struct form *f, uint32_t option,
                             uint32_t *group)
 {
     if (f->known_nodes != pool_node_count(s->pool)) {
         f->known_nodes = pool_node_count(s->pool);
-        memset(f->impossible, 0, sizeof f->impossible);
         for (uint32_t i = 0; i < f->option_count; i++)
-            for (uint32_t g = 0; g < f->option[i].group_count && !f->impossible[i]; g++) {
-                uint32_t n = 0;
-                while (n < f->known_nodes &&
-                       !pool_ask_possible(s->pool, &f->option[i].group[g].ask, n))
-                    n++;
-                if (n == f->known_nodes)
-                    f->impossible[i] = g + 1;
-            }
+            f->impossible[i] = never_fits(s, &f->option[i]);
     }
     *group = f->impossible[option] ? f->impossible[option] - 1 : 0;
     return !f->impossible[option];
@@ -202,6 +227,7 @@ static bool better_news(enum sched_verdict a, enum sched_verdict b)
 int line_try(struct sched *s, struct line *l)
 {
     struct request *r = l->head;
+    s->unproven = false;
     struct obstacle why[SCHED_MAX_OPTIONS] = { 0 };
     uint32_t best = 0;
     for (uint32_t i = 0; i < r->form->option_count; i++) {
@@ -227,6 +253,7 @@ int line_try(struct sched *s, struct line *l)
             l->blocked_by = why[i].blocked_by;
     l->option = best;
     l->group = why[best].group;
+    l->unproven = s->unproven;
     line_park(s, l);
     return 0;
 }

@@ -96,14 +96,14 @@ static uint64_t code_number(struct coder *c, const char *name, uint64_t v)
 #define IS_SIZE(type, size)                       \
     _Static_assert(sizeof(struct type) == (size), \
                    "sched/log.c: code the new field of " #type)
-IS_SIZE(pool_node, 312);
+IS_SIZE(pool_node, 320);
 IS_SIZE(sched_tenant, 12);
 IS_SIZE(sched_quota, 24);
 IS_SIZE(sched_price, 8);
 IS_SIZE(sched_request, 64);
-IS_SIZE(sched_option, 968);
+IS_SIZE(sched_option, 976);
 IS_SIZE(sched_restore, 96);
-IS_SIZE(sched_event, 328);
+IS_SIZE(sched_event, 336);
 IS_SIZE(sched_decision, 48);
 IS_SIZE(sched_policy, 24);
 
@@ -132,6 +132,8 @@ static void code_node(struct coder *c, struct pool_node *n)
         FIELD(c, n->device[i].mem_bytes);
     }
     code_labels(c, &n->labels);
+    FIELD(c, n->rack);
+    FIELD(c, n->zone);
 }
 
 static void code_ask(struct coder *c, struct pool_ask *a)
@@ -154,6 +156,8 @@ static void code_option(struct coder *c, struct sched_option *o)
         code_ask(c, &o->group[g].ask);
         FIELD(c, o->group[g].count);
     }
+    FIELD(c, o->within);
+    UP_TO(c, o->within_required, 1);
 }
 
 /* The options are read into `option`. */

@@ -22,15 +22,25 @@ static void ask_text(struct buf *to, const struct sched_group *g)
         buf_addf(to, " models %" PRIx64, a->models);
 }
 
+static void within_text(struct buf *to, const struct sched_option *o)
+{
+    static const char *const level[] = { "", "node", "rack", "zone" };
+    if (o->within && o->within <= POOL_ZONE)
+        buf_addf(to, " %s one %s", o->within_required ? "within" : "preferably within",
+                 level[o->within]);
+}
+
 static void request_text(struct buf *to, const char *verb, const struct sched_request *q)
 {
     buf_addf(to, "%s %" PRIu64 ": tenant %u, priority %u,", verb, q->id, q->tenant,
              q->priority);
-    for (uint32_t i = 0; i < q->option_count; i++)
+    for (uint32_t i = 0; i < q->option_count; i++) {
         for (uint32_t g = 0; g < q->option[i].group_count; g++) {
             buf_add(to, g ? " + " : i ? " or " : " ");
             ask_text(to, &q->option[i].group[g]);
         }
+        within_text(to, &q->option[i]);
+    }
 }
 
 static void places_text(struct buf *to, const struct pool_place *p, uint32_t count)

@@ -383,6 +383,21 @@ static bool filter_ok(const struct place_filter *f, uint32_t node)
     return !f || !f->node_ok || f->node_ok(f->ctx, node);
 }
 
+/* … of which its list is a part. */
+static bool filter_lists(void *ctx, uint32_t node)
+{
+    const struct place_filter *f = ctx;
+    uint32_t low = 0, high = f->node_count;
+    while (low < high) {
+        uint32_t half = low + (high - low) / 2;
+        if (f->node[half] < node)
+            low = half + 1;
+        else
+            high = half;
+    }
+    return low < f->node_count && f->node[low] == node && filter_ok(f, node);
+}
+
 /* Ranks follow the target and the kinds: both are one generation. */
 static int catch_up(struct placer *pl)
 {
@@ -476,6 +491,16 @@ static bool class_is_for(const struct pool *p, const struct pool_ask *a,
 
 /* ---- the decision ---- */
 
+static int find_among(struct placer *pl, const struct pool_ask *a,
+                      const struct place_filter *filter, struct pool_place *out);
+
+/* Ranking each of n nodes costs about n looks, finding eight of them in the order of all
+ * classes about classes / n: with 10,000 nodes they are equal at about 130. */
+static bool are_few(const struct classes *c, uint32_t nodes)
+{
+    return (uint64_t)nodes * nodes <= 2ull * c->live;
+}
+
 int placer_find(struct placer *pl, const struct pool_ask *a,
                 const struct place_filter *filter, struct pool_place *out)
 {
@@ -490,6 +515,16 @@ int placer_find(struct placer *pl, const struct pool_ask *a,
 
     if (pl->scans)
         return placer_scan(pl, a, filter, out);
+    if (filter && filter->node && are_few(c, filter->node_count))
+        return find_among(pl, a, filter, out);
+    bool (*ok)(void *, uint32_t) = filter ? filter->node_ok : NULL;
+    void *ctx = filter ? filter->ctx : NULL;
+    struct place_filter list;
+    if (filter && filter->node) {
+        list = *filter;
+        ok = filter_lists;
+        ctx = &list;
+    }
     if (catch_up(pl))
         return -SL_INTERNAL;
     shape = shape_for(pl, a);
@@ -501,8 +536,7 @@ int placer_find(struct placer *pl, const struct pool_ask *a,
         const struct class_state *s = &c->class[class].state;
         if (!class_is_for(pl->pool, a, shape, s))
             continue;
-        uint32_t first = classes_first(c, class, filter ? filter->node_ok : NULL,
-                                       filter ? filter->ctx : NULL);
+        uint32_t first = classes_first(c, class, ok, ctx);
         if (first == CLASS_NONE)
             continue;
         listed++;
@@ -530,7 +564,6 @@ int placer_find(struct placer *pl, const struct pool_ask *a,
 struct scanned {
     struct shape_rank rank;
     uint32_t node;
-    struct class_state state;
     struct choice choice;
 };
 
@@ -552,38 +585,75 @@ static uint32_t keep_best(struct scanned *list, uint32_t count, uint32_t enough,
     return count;
 }
 
+/* Of the list, by waste. */
+static int choose_of(struct placer *pl, const struct pool_ask *a,
+                     const struct scanned *list, uint32_t count, struct pool_place *out)
+{
+    struct class_state state, chosen;
+    const struct scanned *best_at = NULL;
+    int64_t best = INT64_MAX;
+    for (uint32_t i = 0; i < count; i++) {
+        pool_state(pl->pool, list[i].node, &state);
+        int64_t bucket =
+            rule_of(pl) == PLACE_FILL ? waste_bucket(pl, a, &state, &list[i].choice) : 0;
+        if (bucket < best) {
+            best = bucket;
+            best_at = &list[i];
+            chosen = state;
+        }
+    }
+    if (!best_at)
+        return -SL_NO_CAPACITY;
+    locate(pl->pool, best_at->node, &chosen, &best_at->choice, out);
+    return 0;
+}
+
 int placer_scan(struct placer *pl, const struct pool_ask *a,
                 const struct place_filter *filter, struct pool_place *out)
 {
     struct scanned list[PLACE_SHORTLIST], s;
-    uint32_t count = 0, best_at = 0;
+    struct class_state state;
+    const uint32_t *only = filter ? filter->node : NULL;
     bool fill = rule_of(pl) == PLACE_FILL;
-    uint32_t enough = fill ? PLACE_SHORTLIST : 1;
-    int64_t best = INT64_MAX;
+    uint32_t count = 0, nodes = only ? filter->node_count : pl->pool->node_count;
     if (catch_up(pl))
         return -SL_INTERNAL;
-    for (uint32_t i = 0; i < pl->pool->node_count; i++) {
+    for (uint32_t i = 0; i < nodes; i++) {
         struct worth_frag w;
-        if (!pool_ask_fits(pl->pool, a, i) || !filter_ok(filter, i))
+        s.node = only ? only[i] : i;
+        if (!pool_ask_fits(pl->pool, a, s.node) || !filter_ok(filter, s.node))
             continue;
-        pool_state(pl->pool, i, &s.state);
+        pool_state(pl->pool, s.node, &state);
         if (fill)
-            pl->worth->frag(pl->target, &s.state, &w);
-        s.node = i;
-        s.rank = rank_state(pl, a, &s.state, class_hash(&s.state), &w, &s.choice);
-        count = keep_best(list, count, enough, &s);
+            pl->worth->frag(pl->target, &state, &w);
+        s.rank = rank_state(pl, a, &state, class_hash(&state), &w, &s.choice);
+        count = keep_best(list, count, fill ? PLACE_SHORTLIST : 1, &s);
     }
-    for (uint32_t i = 0; i < count; i++) {
-        int64_t bucket = fill ? waste_bucket(pl, a, &list[i].state, &list[i].choice) : 0;
-        if (bucket < best) {
-            best = bucket;
-            best_at = i;
-        }
+    return choose_of(pl, a, list, count, out);
+}
+
+/* Among a few nodes: each by its class, without an order. */
+static int find_among(struct placer *pl, const struct pool_ask *a,
+                      const struct place_filter *filter, struct pool_place *out)
+{
+    struct scanned list[PLACE_SHORTLIST], s;
+    const struct classes *c = &pl->pool->classes;
+    uint32_t count = 0, ranked = CLASS_NONE;
+    if (catch_up(pl))
+        return -SL_INTERNAL;
+    for (uint32_t i = 0; i < filter->node_count; i++) {
+        const struct pool_slot *n = &pl->pool->node[filter->node[i]];
+        if (!n->open || n->class == ranked ||
+            !class_has_room(pl->pool, a, &c->class[n->class].state) ||
+            !filter_ok(filter, filter->node[i]))
+            continue;
+        ranked = n->class; /* the next is often in the same state */
+        s.node = filter->node[i];
+        s.rank = rank_state(pl, a, &c->class[ranked].state, c->class[ranked].hash,
+                            class_frag(pl, ranked), &s.choice);
+        count = keep_best(list, count, rule_of(pl) == PLACE_FILL ? PLACE_SHORTLIST : 1, &s);
     }
-    if (!count)
-        return -SL_NO_CAPACITY;
-    locate(pl->pool, list[best_at].node, &list[best_at].state, &list[best_at].choice, out);
-    return 0;
+    return choose_of(pl, a, list, count, out);
 }
 
 void placer_scan_always(struct placer *pl, bool on)

@@ -21,6 +21,7 @@ void pool_destroy(struct pool *p)
     if (!p)
         return;
     classes_finish(&p->classes);
+    near_finish(&p->near);
     free(p->node);
     free(p->kind);
     free(p->try_step);
@@ -112,7 +113,10 @@ int pool_add_node(struct pool *p, const struct pool_node *n, uint32_t *node,
                   struct sl_err *err)
 {
     int rc = check_node(n, err);
+    struct node_near near;
     uint32_t kind;
+    if (!rc)
+        rc = near_reserve(&p->near, n, &near, err);
     if (rc)
         return rc;
     if (array_reserve(&p->node, &p->node_room, p->node_count + 1, sizeof *p->node) ||
@@ -124,6 +128,7 @@ int pool_add_node(struct pool *p, const struct pool_node *n, uint32_t *node,
     slot->cpu_free = n->cpu_milli;
     slot->host_mem_free = n->host_mem_bytes;
     slot->kind = kind;
+    slot->near = near;
     slot->open = true;
     for (uint32_t i = 0; i < n->device_count; i++)
         slot->device[i].now = (struct class_device){ .mem_bytes = n->device[i].mem_bytes,
@@ -132,8 +137,17 @@ int pool_add_node(struct pool *p, const struct pool_node *n, uint32_t *node,
     for (uint32_t i = 1; i < n->device_count; i++)
         p->mixed |= n->device[i].model != n->device[0].model;
     *node = p->node_count++;
+    near_enter(&p->near, &near, *node, n);
     enter_class(p, *node);
     return 0;
+}
+
+/* Its free devices count for its rack and zone while it is open. */
+static void count_whole(struct pool *p, const struct pool_slot *n, int32_t more)
+{
+    for (uint32_t i = 0; i < n->is.device_count; i++)
+        if (!n->device[i].users)
+            near_count(&p->near, &n->near, n->device[i].now.model, more);
 }
 
 void pool_set_open(struct pool *p, uint32_t node, bool open)
@@ -143,6 +157,7 @@ void pool_set_open(struct pool *p, uint32_t node, bool open)
     leave_class(p, node);
     p->node[node].open = open;
     enter_class(p, node);
+    count_whole(p, &p->node[node], open ? 1 : -1);
 }
 
 uint32_t pool_node_count(const struct pool *p)
@@ -294,6 +309,8 @@ static void change(struct pool *p, const struct pool_ask *a, const struct pool_p
             take_device(d, a);
         else
             give_device(d, a);
+        if (n->open && d->users == take) /* the first comes, the last goes */
+            near_count(&p->near, &n->near, d->now.model, take ? -1 : 1);
     }
     enter_class(p, at->node);
 }
@@ -332,14 +349,25 @@ int pool_try(struct pool *p, uint32_t steps)
     return 0;
 }
 
-void pool_undo(struct pool *p)
+uint32_t pool_mark(const struct pool *p)
 {
     assert(p->trying);
-    p->trying = false;
-    while (p->try_count) {
+    return p->try_count;
+}
+
+void pool_undo_to(struct pool *p, uint32_t mark)
+{
+    assert(p->trying && mark <= p->try_count);
+    while (p->try_count > mark) {
         const struct pool_step *s = &p->try_step[--p->try_count];
         change(p, &s->ask, &s->at, !s->took);
     }
+}
+
+void pool_undo(struct pool *p)
+{
+    pool_undo_to(p, 0);
+    p->trying = false;
 }
 
 void pool_keep(struct pool *p)
@@ -369,9 +397,26 @@ static void check_slot(const struct pool *p, uint32_t node)
     }
 }
 
+static void check_vertex(const struct pool *p, const struct vertex *v)
+{
+    uint32_t free[POOL_MAX_MODELS] = { 0 }, all[POOL_MAX_MODELS] = { 0 };
+    for (uint32_t i = 0; i < v->node_count; i++) {
+        const struct pool_slot *n = &p->node[v->node[i]];
+        assert((v->level == POOL_RACK ? n->is.rack : n->is.zone) == v->number);
+        for (uint32_t k = 0; k < n->is.device_count; k++) {
+            all[n->is.device[k].model]++;
+            free[n->is.device[k].model] += n->open && !n->device[k].users;
+        }
+    }
+    assert(!memcmp(free, v->whole_free, sizeof free));
+    assert(!memcmp(all, v->whole_all, sizeof all));
+}
+
 void pool_check(const struct pool *p)
 {
     uint32_t open = 0, members = 0, live = 0;
+    for (uint32_t i = 0; i < p->near.count; i++)
+        check_vertex(p, &p->near.vertex[i]);
     for (uint32_t i = 0; i < p->node_count; i++) {
         check_slot(p, i);
         open += p->node[i].open;

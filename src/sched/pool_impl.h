@@ -3,6 +3,7 @@
 #define SCHED_POOL_IMPL_H
 
 #include "class.h"
+#include "near.h"
 #include "sched/pool.h"
 
 struct pool_slot_device {
@@ -16,6 +17,7 @@ struct pool_slot {
     uint32_t cpu_free;
     uint32_t kind;
     uint32_t class; /* while open */
+    struct node_near near;
     bool open;
     struct pool_slot_device device[POOL_MAX_DEVICES];
 };
@@ -33,6 +35,7 @@ struct pool {
     uint32_t kind_count, kind_room;
     bool mixed; /* some node has devices of several models */
     struct classes classes;
+    struct near near;
     struct pool_step *try_step;
     uint32_t try_count, try_room;
     bool trying;
@@ -46,6 +49,13 @@ static inline uint64_t hash_mix(uint64_t h, uint64_t x)
     h = (h ^ x) * 0xff51afd7ed558ccdull;
     return h ^ h >> 29;
 }
+
+/* Are two nodes in the same node, rack, zone? */
+bool near_together(const struct pool *p, uint32_t a, uint32_t b, enum pool_level level);
+
+/* Inside a try: where it is now, and back to there. */
+uint32_t pool_mark(const struct pool *p);
+void pool_undo_to(struct pool *p, uint32_t mark);
 
 /* Do they ask the same? */
 uint64_t ask_hash(const struct pool_ask *a);

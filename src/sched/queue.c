@@ -94,7 +94,9 @@ static bool form_is(const struct form *f, const struct sched_request *q, uint64_
     if (f->hash != hash || f->option_count != q->option_count)
         return false;
     for (uint32_t i = 0; i < f->option_count; i++) {
-        if (f->option[i].group_count != q->option[i].group_count)
+        if (f->option[i].group_count != q->option[i].group_count ||
+            f->option[i].within != q->option[i].within ||
+            f->option[i].within_required != q->option[i].within_required)
             return false;
         for (uint32_t g = 0; g < f->option[i].group_count; g++)
             if (f->option[i].group[g].count != q->option[i].group[g].count ||
@@ -107,11 +109,13 @@ static bool form_is(const struct form *f, const struct sched_request *q, uint64_
 static uint64_t form_hash(const struct sched_request *q)
 {
     uint64_t h = q->option_count;
-    for (uint32_t i = 0; i < q->option_count; i++)
+    for (uint32_t i = 0; i < q->option_count; i++) {
+        h = hash_mix(h, (uint64_t)q->option[i].within << 1 | q->option[i].within_required);
         for (uint32_t g = 0; g < q->option[i].group_count; g++) {
             const struct sched_group *x = &q->option[i].group[g];
             h = hash_mix(hash_mix(h, x->count), ask_hash(&x->ask));
         }
+    }
     return h;
 }
 
@@ -472,6 +476,8 @@ static int check_request(const struct sched *s, const struct sched_request *q,
         if (!o->group_count || o->group_count > SCHED_MAX_GROUPS)
             return sl_fail(err, SL_INVALID, "request: 1 to %d groups, not %u",
                            SCHED_MAX_GROUPS, o->group_count);
+        if (o->within > POOL_ZONE || (o->within_required && !o->within))
+            return sl_fail(err, SL_INVALID, "request: within a node, a rack or a zone");
         for (uint32_t g = 0; g < o->group_count; g++) {
             const struct pool_ask *a = &o->group[g].ask;
             asks += o->group[g].count;

@@ -52,6 +52,7 @@ static int settle_in(struct sched *s, struct request *r, const struct sched_rest
     tenant_charge(s, r, true);
     request_run(s, r);
     r->start_ms = e->start_ms;
+    r->restored = true;
     return 0;
 }
 

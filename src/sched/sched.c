@@ -55,6 +55,7 @@ void sched_destroy(struct sched *s)
     free(s->gang);
     free(s->hold);
     free(s->victim);
+    free(s->candidate);
     free(s->decision);
     free(s);
 }
@@ -228,6 +229,7 @@ int sched_find(const struct sched *s, uint64_t id, struct sched_view *out)
         out->tenant = out->verdict == SCHED_OVER_LIMIT ? r->line->blocked_by : 0;
         out->option = r->line->option;
         out->group = r->line->group;
+        out->unproven = r->line->unproven;
     }
     return 0;
 }
@@ -256,6 +258,9 @@ static void check_request(const struct sched *s, const struct request *r,
         taken += r->taken[i];
     assert(r->missing + taken == r->place_count);
     assert((r->state == SCHED_NOMINATED) == (r->missing != 0));
+    const struct sched_option *o = &r->form->option[r->option];
+    assert(!o->within_required || r->restored ||
+           within_holds(s, o->within, r->place, r->place_count));
     if (r->state == SCHED_LEAVING)
         return;
     place_milli(s, r->form, r->option, r->place, milli);

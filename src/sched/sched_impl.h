@@ -33,6 +33,7 @@ struct line {
     enum sched_verdict verdict;
     uint32_t blocked_by; /* the tenant whose limit bars a model, or TENANT_NONE */
     uint32_t option, group;
+    bool unproven;
     bool searched; /* for victims, in vain; not again before a tick or another quota */
     struct line *parked_next, *parked_prev;
     bool parked;
@@ -51,6 +52,7 @@ struct request {
     uint64_t min_run_ms, start_ms;
     uint64_t work_ms, attained_ms;
     enum sched_state state;
+    bool restored; /* its places were given, not chosen */
     uint32_t option;
     uint32_t place_count;
     struct pool_place *place;
@@ -92,8 +94,9 @@ struct tenant {
     struct request *leases;
 };
 
-struct learned; /* learn.c */
-struct victim;  /* evict.c */
+struct learned;   /* learn.c */
+struct victim;    /* evict.c */
+struct candidate; /* within.c */
 
 /* A node that others wait for, or that is closed. */
 struct node_hold {
@@ -127,6 +130,11 @@ struct sched {
     struct pool_place *gang; /* SCHED_MAX_GANG */
     struct victim *victim;
     uint32_t victim_room;
+    struct candidate *candidate;
+    uint32_t candidate_room;
+    uint32_t steps; /* left to a search */
+    bool gave_up;   /* it had too few */
+    bool unproven;  /* … of an option that waits now */
 };
 
 #define FORM_BUCKETS 4096
@@ -216,6 +224,10 @@ uint32_t service_level(const struct sched *s, const struct request *r);
  * place. */
 int gang_place(struct sched *s, const struct sched_option *o, uint64_t models,
                uint32_t *group);
+/* … the same for asks of which models and devices are settled, on nodes that the filter
+ * accepts (NULL: all). */
+int gang_place_by(struct sched *s, const struct sched_option *o, const struct pool_ask *ask,
+                  const struct place_filter *filter, uint32_t *group);
 /* The ask of the i-th place of an option. */
 const struct pool_ask *option_ask(const struct sched_option *o, uint32_t i);
 
@@ -232,6 +244,21 @@ void request_stop(struct sched *s, struct request *r);
 
 int decide_reserve(struct sched *s, uint32_t more);
 void decide_grant(struct sched *s, const struct request *r);
+
+/* ---- within.c: a gang within one node, rack or zone ---- */
+
+/* As gang_place_by(), within one vertex of the option's level. */
+int within_place(struct sched *s, const struct sched_option *o, const struct pool_ask *ask,
+                 uint32_t *group);
+/* Could one hold it if it were empty?  -SL_INTERNAL: no memory. */
+int within_possible(struct sched *s, const struct sched_option *o, bool *possible,
+                    uint32_t *group);
+/* Do the places lie within one? */
+bool within_holds(const struct sched *s, enum pool_level level,
+                  const struct pool_place *place, uint32_t count);
+/* The order in which places are given out (sched.h). */
+void sort_ranks(const struct sched *s, const struct sched_option *o,
+                struct pool_place *place);
 
 /* ---- evict.c: who must give way, and waiting until they have ---- */
 

@@ -57,6 +57,8 @@ static inline struct pool *mixed_pool(struct rng *r, uint32_t nodes)
             node_of(1u << rng_below(r, 4), model, 16u << model, 8 + 24 * rng_below(r, 4));
         if (nodes % 2 && i % 7 == 3)
             n.device[0] = (struct pool_device){ .model = 2, .mem_bytes = 64 * GIB };
+        n.rack = i % 5; /* 0: not known */
+        n.zone = n.rack % 3;
         n.labels.bits[i % POOL_LABEL_WORDS] = 1ull << rng_below(r, 3);
         if (pool_add_node(p, &n, &node, NULL))
             abort();

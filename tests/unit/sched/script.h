@@ -1,15 +1,18 @@
 /*
  * A scheduler run in one line of text, for rows.
  *
- *   n 2 [MODEL [COUNT]]    COUNT nodes of 2 devices (16 GiB each, 16 CPUs)
+ *   n 2 [MODEL [COUNT [RACK [ZONE]]]]
+ *                          COUNT nodes of 2 devices (16 GiB each, 16 CPUs)
  *   t 3 1 [WEIGHT]         tenant 3 below tenant 1
  *   q 3 0 2000 -           quota of tenant 3, model 0 (*: of all, at their prices): deserves 2000 milli, no limit
  *   p 1 2000               a device of model 1 counts as two
- *   s 7 3 50 ASK [f] [mN] [wN] [aN]
+ *   s 7 3 50 ASK [f] [mN] [wN] [aN] [in=LEVEL] [near=LEVEL]
  *                          request 7 of tenant 3, priority 50; f: never evicted; mN: not before N ms; wN: runs
- *                          for N ms, predicted; aN: ran for N ms before
+ *                          for N ms, predicted; aN: ran for N ms before;
+ *                          in, near: all within a node, rack, zone: required, preferred
  *                          ASK: 500 | 2x500 (two devices of one node) | 3*500 (a gang of three nodes)
- *                          | 500:8 (and 8 GiB) | c4000 (CPU only) | A/B (either)
+ *                          | 3*2x500 (both) | 500:8 (and 8 GiB) | c4000 (CPU only) | A+B (two groups)
+ *                          | A/B (either)
  *   r 7 3 50 ASK 0.1+2,1.0 [bN] […]
  *                          such a request runs already, on devices 1 and 2 of node 0 and 0 of node 1;
  *                          bN: since N ms
@@ -17,6 +20,7 @@
  *   c 0, o 0               close, open node 0
  *   @1000                  it is 1000 ms; the answer says so, too
  *   k                      tick
+ *   ? 7                    the answer says on which nodes 7 has its places: "7=0,0,2"
  * Commands are separated by ';'.  The answer lists the decisions: "+7" granted,
  * "+7/1" by its second option, "-5p7" told to go by priority for 7, "-5r7" by reclaim, "-5s7" by service, "!7"
  * refused.
@@ -80,11 +84,9 @@ static inline int script_apply(struct script *r, struct sched_event *e)
     return rc;
 }
 
-static inline void script_ask(const char *text, struct sched_option *o)
+static inline void script_group(const char *text, struct sched_group *g)
 {
-    struct sched_group *g = &o->group[0];
-    unsigned a = 0, b = 0, gib = 0;
-    *o = (struct sched_option){ .group_count = 1 };
+    unsigned a = 0, b = 0, c = 0, gib = 0;
     *g = (struct sched_group){ .count = 1, .ask = { .devices = 1 } };
     const char *mem = strchr(text, ':');
     if (mem)
@@ -92,6 +94,10 @@ static inline void script_ask(const char *text, struct sched_option *o)
     if (text[0] == 'c') {
         g->ask.devices = 0;
         g->ask.cpu_milli = (uint32_t)atoi(text + 1);
+    } else if (sscanf(text, "%u*%ux%u", &a, &b, &c) == 3) {
+        g->count = a;
+        g->ask.devices = b;
+        g->ask.permille = c;
     } else if (sscanf(text, "%ux%u", &a, &b) == 2) {
         g->ask.devices = a;
         g->ask.permille = b;
@@ -102,6 +108,28 @@ static inline void script_ask(const char *text, struct sched_option *o)
         g->ask.permille = (uint32_t)atoi(text);
     }
     g->ask.mem_bytes = gib * GIB;
+}
+
+static inline enum pool_level script_level(const char *name)
+{
+    static const char *const names[] = { "anywhere", "node", "rack", "zone" };
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (!strcmp(name, names[i]))
+            return (enum pool_level)i;
+    abort();
+}
+
+static inline void script_ask(char *text, char **word, int words, struct sched_option *o)
+{
+    char *group;
+    *o = (struct sched_option){ 0 };
+    while ((group = strsep(&text, "+")))
+        script_group(group, &o->group[o->group_count++]);
+    for (int i = 0; i < words; i++) {
+        o->within_required |= !strncmp(word[i], "in=", 3);
+        if (!strncmp(word[i], "in=", 3) || !strncmp(word[i], "near=", 5))
+            o->within = script_level(strchr(word[i], '=') + 1);
+    }
 }
 
 static inline void script_places(struct sched_restore *e, struct pool_place *place,
@@ -149,24 +177,39 @@ static inline void script_request(struct script *r, char **word, int words)
     }
     if (other)
         *other++ = 0;
-    script_ask(word[4], &option[0]);
+    script_ask(word[4], word + 5, words - 5, &option[0]);
     if (other)
-        script_ask(other, &option[1]);
+        script_ask(other, word + 5, words - 5, &option[1]);
     if (script_apply(r, &e))
         snprintf(r->answer + strlen(r->answer), sizeof r->answer - strlen(r->answer),
                  "%s!%lu", r->answer[0] ? " " : "", q->id);
 }
 
+static inline void script_where(struct script *r, uint64_t id)
+{
+    struct sched_view v;
+    size_t at = strlen(r->answer);
+    if (sched_find(r->s, id, &v))
+        abort();
+    at += (size_t)snprintf(r->answer + at, sizeof r->answer - at, "%s%lu=", at ? " " : "",
+                           id);
+    for (uint32_t i = 0; i < v.place_count; i++)
+        at += (size_t)snprintf(r->answer + at, sizeof r->answer - at, "%s%u", i ? "," : "",
+                               v.place[i].node);
+}
+
 static inline void script_command(struct script *r, char **word, int words)
 {
-    uint32_t n[5] = { 0 };
-    for (int i = 1; i < words && i < 5; i++)
+    uint32_t n[6] = { 0 };
+    for (int i = 1; i < words && i < 6; i++)
         n[i] = (uint32_t)strtoul(word[i], NULL, 10);
     struct sched_event e = { .kind = SCHED_TICK };
     switch (word[0][0]) {
     case 'n':
         e.kind = SCHED_ADD_NODE;
         e.node = node_of(n[1], n[2], 16, 16);
+        e.node.rack = n[4];
+        e.node.zone = n[5];
         for (uint32_t i = 1; words > 3 && i < n[3]; i++)
             script_apply(r, &e);
         break;
@@ -183,6 +226,9 @@ static inline void script_command(struct script *r, char **word, int words)
         e.kind = SCHED_SET_PRICE;
         e.price = (struct sched_price){ n[1], n[2] };
         break;
+    case '?':
+        script_where(r, n[1]);
+        return;
     case 's':
     case 'r':
         script_request(r, word, words);
@@ -212,10 +258,10 @@ static inline void script_run(struct script *r, const char *text)
     char line[1024], *at = line, *command;
     snprintf(line, sizeof line, "%s", text);
     while ((command = strsep(&at, ";"))) {
-        char *word[8], *p;
+        char *word[12], *p;
         int words = 0;
         while ((p = strsep(&command, " ")))
-            if (*p && words < 8)
+            if (*p && words < 12)
                 word[words++] = p;
         if (words)
             script_command(r, word, words);

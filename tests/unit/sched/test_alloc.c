@@ -19,7 +19,10 @@ static void submit(struct sched *s, uint64_t id, uint32_t priority, uint32_t gan
                    uint32_t permille)
 {
     struct sched_option o = {
-        .group_count = 1, .group = { { { .devices = 1, .permille = permille }, gang } }
+        .group_count = 1,
+        .group = { { { .devices = 1, .permille = permille }, gang } },
+        .within = gang > 1 ? POOL_ZONE : POOL_ANYWHERE,
+        .within_required = gang == 2,
     };
     struct sched_event e = { .kind = SCHED_SUBMIT };
     e.submit = (struct sched_request){
@@ -51,6 +54,7 @@ static bool a_life(void)
         return false;
     for (int i = 0; i < 3; i++) {
         struct sched_event e = { .kind = SCHED_ADD_NODE, .node = node_of(2, 0, 16, 8) };
+        e.node.rack = e.node.zone = 1 + (uint32_t)i / 2;
         apply(s, &e);
     }
     restore(s, 99);
@@ -58,6 +62,7 @@ static bool a_life(void)
         submit(s, id, 10, 1, 150);
     submit(s, 100, 50, 3, 800);
     submit(s, 101, 60, 1, 1000);
+    submit(s, 102, 70, 2, 900);
     for (uint32_t node = 0; node < 2; node++) {
         struct sched_event e = { .kind = SCHED_OPEN_NODE };
         e.open.node = node;
@@ -65,7 +70,7 @@ static bool a_life(void)
         e.open.open = true;
         apply(s, &e);
     }
-    for (uint64_t id = 1; id <= 101; id++) {
+    for (uint64_t id = 1; id <= 102; id++) {
         struct sched_event e = { .kind = SCHED_END, .end = id };
         apply(s, &e);
     }

@@ -193,7 +193,8 @@ static void one_pool(struct rng *r, enum place_rule rule, int steps)
     struct held held[HELD];
     struct pool_ask shapes[24];
     uint32_t count = 0, skip = 0;
-    struct place_filter filter = { not_every_third, &skip };
+    uint32_t some[30];
+    struct place_filter filter = { not_every_third, &skip }, few = { .node = some };
     place_policy_init(&policy);
     policy.rule = rule;
     if (placer_create(p, &policy, &pl, NULL))
@@ -204,6 +205,13 @@ static void one_pool(struct rng *r, enum place_rule rule, int steps)
     for (int i = 0; i < steps; i++) {
         uint32_t dice = rng_below(r, 100);
         skip = rng_below(r, 3);
+        few.node_ok = skip ? NULL : not_every_third;
+        few.ctx = &skip;
+        few.node_count = 0;
+        for (uint32_t k = rng_below(r, 4);
+             k < pool_node_count(p) && few.node_count < ARRAY_LEN(some);
+             k += 1 + rng_below(r, 4))
+            some[few.node_count++] = k;
         if (dice < 40 && count) {
             uint32_t k = rng_below(r, count);
             pool_give(p, &held[k].ask, &held[k].at);
@@ -230,7 +238,10 @@ static void one_pool(struct rng *r, enum place_rule rule, int steps)
             count = before;
         } else {
             same_as_scan(pl, p, &shapes[rng_below(r, ARRAY_LEN(shapes))],
-                         dice < 60 ? &filter : NULL, held, &count);
+                         dice < 55   ? &filter
+                         : dice < 65 ? &few
+                                     : NULL,
+                         held, &count);
         }
     }
     pool_check(p);

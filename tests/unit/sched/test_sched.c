@@ -43,6 +43,43 @@ static const struct {
       "+1 +2/1" },
     { "a gang of none is refused", "n 1; s 1 0 50 0*100", "!1" },
 
+    /* within a rack */
+    { "a gang within a rack waits until one has room for it",
+      "n 2 0 1 1; n 2 0 1 2; s 1 0 50 1000; s 2 0 50 2x1000; s 3 0 50 2*1000 in=rack; e 1; "
+      "? 3",
+      "+1 +2 +3 3=0,0" },
+    { "… what two racks have together is no room",
+      "n 2 0 2 1; n 2 0 2 2; s 1 0 50 1000; s 2 0 50 2x1000 in=rack; ? 2;"
+      " s 3 0 50 3*1000 in=rack; s 4 0 50 4*1000 in=rack; ? 3",
+      "+1 +2 2=1 +3 3=2,2,3" },
+    { "preferred only, it goes elsewhere",
+      "n 2 0 1 1; n 2 0 1 2; s 1 0 50 3*1000 near=rack", "+1" },
+    { "… but not where it can lie in one",
+      "n 2 0 1 1; n 2 0 1 2; n 4 0 1 3; s 1 0 50 3*1000 near=rack; ? 1", "+1 1=2,2,2" },
+    { "the rack that is left tightest is taken",
+      "n 4 0 1 1; n 2 0 1 2; n 4 0 1 3; s 1 0 50 2*1000 in=rack; ? 1;"
+      " s 2 0 50 3*1000 in=rack; s 3 0 50 1000 in=rack; ? 3",
+      "+1 1=1,1 +2 +3 3=0" },
+    { "within a zone, over its racks",
+      "n 2 0 1 1 1; n 2 0 1 2 2; n 2 0 1 3 2; s 1 0 50 4*1000 in=zone; ? 1",
+      "+1 1=1,1,2,2" },
+    { "within a node", "n 2 0 1 1; n 4 0 1 1; s 1 0 50 3*1000 in=node; ? 1", "+1 1=1,1,1" },
+    { "a node of no known rack is a rack of its own",
+      "n 1 0 2; n 2; s 1 0 50 2*1000 in=rack; ? 1; s 2 0 50 2*1000 in=rack", "+1 1=2,2" },
+    { "asks that differ find their place, the hardest first",
+      "n 2 0 1 1; n 4 0 1 1; s 1 0 50 2*1000+4x1000 in=rack; ? 1", "+1 1=0,0,1" },
+    { "slices share the devices of a rack",
+      "n 1 0 2 1; s 1 0 50 4*500 in=rack; s 2 0 50 500 in=rack; e 1", "+1 +2" },
+    { "who runs is restored as it lies, in one rack or not",
+      "n 1 0 1 1; n 1 0 1 2; r 1 0 50 2*1000 1.0,0.0 in=rack; ? 1", "1=1,0" },
+    { "victims are of one rack",
+      "n 2 0 1 1; n 2 0 1 2; s 1 0 60 1000; s 2 0 10 1000; s 3 0 20 1000; s 4 0 30 1000;"
+      " s 5 0 50 2*1000 in=rack; e 3; e 4; ? 5",
+      "+1 +2 +3 +4 -3p5 -4p5 +5 5=1,1" },
+    { "ranks are in order of rack and node, not of choice",
+      "n 1 0 1 2; n 2 0 1 1; n 1 0 1 1; n 1 0 1 2; s 9 0 50 300; s 1 0 50 4*1000; ? 1",
+      "+9 +1 1=1,1,2,3" },
+
     /* spanning */
     { "two leases that span the same cards would wait for each other",
       "n 2; s 1 0 50 2x300; s 2 0 50 2x300; s 3 0 50 300; e 1", "+1 +3 +2" },
@@ -262,6 +299,14 @@ static const struct {
     { "the room is taken", "n 1; s 2 0 50 1000; s 1 0 50 100", SCHED_NO_ROOM },
     { "the quota of the tenant above", "n 1; t 1 0; t 2 1; q 1 0 0 10; s 1 2 50 100",
       SCHED_OVER_LIMIT, 1 },
+    { "no rack has so many devices", "n 2 0 2 1; n 2 0 1 2; s 1 0 50 5*1000 in=rack",
+      SCHED_IMPOSSIBLE },
+    { "… or so much of them", "n 2 0 2 1; n 2 0 1 2; s 1 0 50 9*500 in=rack",
+      SCHED_IMPOSSIBLE },
+    { "no rack has the room now",
+      "n 2 0 1 1; n 2 0 1 2; s 2 0 50 1000; s 3 0 50 2*1000 in=rack; s 1 0 50 2*1000 "
+      "in=rack",
+      SCHED_NO_ROOM },
     { "others are told to go", "n 1; s 2 0 10 1000; s 1 0 50 100", SCHED_BEING_MADE },
     { "a node that could run it came", "n 1; s 1 0 50 100:17; n 0", SCHED_IMPOSSIBLE },
 };

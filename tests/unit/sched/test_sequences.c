@@ -78,6 +78,19 @@ static bool below(uint32_t tenant, uint32_t above)
     return tenant == above;
 }
 
+static void check_within(struct run *r, const struct sched_option *o,
+                         const struct sched_view *v)
+{
+    const struct pool_node *first = pool_node_at(sched_pool(r->s), v->place[0].node);
+    for (uint32_t i = 1; i < v->place_count && o->within_required; i++) {
+        const struct pool_node *n = pool_node_at(sched_pool(r->s), v->place[i].node);
+        bool rack = n->rack && n->rack == first->rack;
+        bool zone = n->zone && n->zone == first->zone;
+        ROW("what must lie within does", n == first || (o->within == POOL_RACK && rack) ||
+                                             (o->within == POOL_ZONE && (rack || zone)));
+    }
+}
+
 static void hold(struct run *r, struct known *k)
 {
     struct sched_view v;
@@ -85,6 +98,7 @@ static void hold(struct run *r, struct known *k)
     k->place_option = v.option;
     k->place_count = v.place_count;
     memcpy(k->place, v.place, v.place_count * sizeof *v.place);
+    check_within(r, &k->option[v.option], &v);
     charge(r, k, true);
 }
 
@@ -293,6 +307,9 @@ static void make_request(struct run *r, struct known *k)
                                    .option_count = 1 + (rng_below(&r->rng, 6) == 0) };
     for (uint32_t i = 0; i < k->q.option_count; i++) {
         k->option[i].group_count = groups;
+        k->option[i].within =
+            rng_below(&r->rng, 4) ? POOL_ANYWHERE : POOL_NODE + rng_below(&r->rng, 3);
+        k->option[i].within_required = k->option[i].within && rng_below(&r->rng, 2);
         for (uint32_t g = 0; g < groups; g++) {
             k->option[i].group[g].ask = random_ask(&r->rng);
             k->option[i].group[g].ask.owner = 0;
@@ -406,6 +423,8 @@ static void begin(struct run *r, uint64_t seed)
         e.node = node_of(1u << rng_below(&r->rng, 4), rng_below(&r->rng, MODELS), 16, 32);
         e.node.labels.bits[rng_below(&r->rng, POOL_LABEL_WORDS)] = 1ull
                                                                    << rng_below(&r->rng, 3);
+        e.node.rack = rng_below(&r->rng, 4);
+        e.node.zone = e.node.rack % 3;
         apply(r, &e);
     }
     for (uint32_t t = 1; t < TENANTS; t++) {

@@ -62,8 +62,10 @@ int placer_set_target(struct placer *pl, const struct place_shape *shapes, uint3
 
 /* A further condition on nodes: affinity, a rack, a gang's other members. */
 struct place_filter {
-    bool (*node_ok)(void *ctx, uint32_t node);
+    bool (*node_ok)(void *ctx, uint32_t node); /* NULL: any */
     void *ctx;
+    const uint32_t *node; /* only these, ascending; NULL: all */
+    uint32_t node_count;
 };
 
 /* Where the ask goes; nothing is taken.  -SL_NO_CAPACITY where it fits nowhere

@@ -14,7 +14,8 @@
  *   - 0 <= free <= capacity in every dimension of every node and device;
  *   - a time-shared device carries at most one lease that spans several
  *     devices (each would hold one card's turn and wait for the other's);
- *   - a node that may take work is a member of exactly the class of its state.
+ *   - a node that may take work is a member of exactly the class of its state;
+ *   - what a rack or zone is said to have free is what its open nodes have (near.h).
  */
 #ifndef SCHED_POOL_H
 #define SCHED_POOL_H
@@ -41,6 +42,14 @@ struct pool_device {
     uint64_t mem_bytes; /* less the reserve */
 };
 
+/* How near two places are to each other. */
+enum pool_level {
+    POOL_ANYWHERE,
+    POOL_NODE,
+    POOL_RACK,
+    POOL_ZONE,
+};
+
 /* What a node is. */
 struct pool_node {
     uint32_t cpu_milli;
@@ -48,6 +57,9 @@ struct pool_node {
     uint32_t device_count;
     struct pool_device device[POOL_MAX_DEVICES];
     struct pool_labels labels;
+    uint32_t rack, zone; /* where it is: the caller's numbers; 0: not known.  A rack lies in
+                            one zone.  A node without a rack counts as a rack of its own, a
+                            rack without a zone as a zone of its own. */
 };
 
 /* A slice or several alike, on one node: what a request asks of it. */
@@ -75,7 +87,7 @@ int pool_create(struct pool **out, struct sl_err *err);
 void pool_destroy(struct pool *p);
 
 /* The new node's number is the count of nodes before.  It takes work at once.
- * -SL_INVALID for what cannot be, -SL_INTERNAL for no memory. */
+ * -SL_INVALID for what cannot be (a rack in two zones, too), -SL_INTERNAL for no memory. */
 int pool_add_node(struct pool *p, const struct pool_node *n, uint32_t *node,
                   struct sl_err *err);
 

@@ -45,10 +45,17 @@ struct sched_group {
     uint32_t count;
 };
 
-/* One way to meet a request: all of these groups, or nothing. */
+/*
+ * One way to meet a request: all of these groups, or nothing.
+ *
+ * `within`: all of it lies in one node, rack or zone.  If that is required, the option waits
+ * until one has room for it; else it lies within one if one has room, or anywhere.
+ */
 struct sched_option {
     uint32_t group_count;
     struct sched_group group[SCHED_MAX_GROUPS];
+    enum pool_level within; /* POOL_ANYWHERE: no matter */
+    bool within_required;
 };
 
 struct sched_request {
@@ -139,7 +146,9 @@ struct sched_decision {
     /* of a grant */
     uint32_t option; /* which */
     uint32_t place_count;
-    const struct pool_place *place; /* group by group */
+    /* Group by group; in each by the number of zone, rack, node, device, so that
+     * neighbours in rank are near. */
+    const struct pool_place *place;
     /* of an eviction */
     uint64_t by; /* for whom */
     enum sched_rule rule;
@@ -193,7 +202,7 @@ enum sched_state {
 /* Why a request waits, by who can do something about it. */
 enum sched_verdict {
     SCHED_NOT_WAITING,
-    SCHED_IMPOSSIBLE, /* no node could run it even when empty: misconfigured */
+    SCHED_IMPOSSIBLE, /* no node, or no rack, could run it even when empty: misconfigured */
     SCHED_OVER_LIMIT, /* by the tenant's quota */
     SCHED_NO_ROOM,    /* for capacity */
     SCHED_BEING_MADE, /* others were told to make room */
@@ -204,7 +213,8 @@ struct sched_view {
     enum sched_verdict verdict;
     uint32_t tenant; /* of OVER_LIMIT: the tenant, in the tree, whose limit it is */
     uint32_t option,
-        group; /* of IMPOSSIBLE and NO_ROOM: the first group that has no place */
+        group;     /* of IMPOSSIBLE and NO_ROOM: the first group that has no place */
+    bool unproven; /* the search gave up: a place there may be, it was not found */
     uint32_t place_count;
     const struct pool_place *place; /* lent until the next event */
 };

@@ -164,7 +164,7 @@ static void spare(struct sched *s, const struct request *r, uint32_t *count)
 static void give_all(struct sched *s, const struct request *v)
 {
     for (uint32_t i = 0; i < v->place_count; i++)
-        pool_give(s->pool, option_ask(&v->form->option[v->option], i), &v->place[i]);
+        try_give(s, v->form, option_ask(&v->form->option[v->option], i), &v->place[i]);
 }
 
 /* Take all its places again, or none. */
@@ -172,14 +172,15 @@ static bool take_again(struct sched *s, const struct request *v)
 {
     const struct sched_option *o = &v->form->option[v->option];
     uint32_t i = 0;
-    while (i < v->place_count && pool_place_fits(s->pool, option_ask(o, i), &v->place[i])) {
-        pool_take(s->pool, option_ask(o, i), &v->place[i]);
+    while (i < v->place_count && pool_place_fits(s->pool, option_ask(o, i), &v->place[i]) &&
+           tags_allow(s, v->form, &v->place[i])) {
+        try_take(s, v->form, option_ask(o, i), &v->place[i]);
         i++;
     }
     if (i == v->place_count)
         return true;
     while (i--)
-        pool_give(s->pool, option_ask(o, i), &v->place[i]);
+        try_give(s, v->form, option_ask(o, i), &v->place[i]);
     return false;
 }
 
@@ -198,17 +199,18 @@ static int place_without(struct sched *s, const struct request *r, uint32_t opti
     uint32_t group;
     for (uint32_t i = 0; i < count; i++)
         give_all(s, s->victim[i].r);
-    return gang_place(s, &r->form->option[option], models, &group);
+    return gang_place(s, r->form, option, models, &group);
 }
 
 static int fits_without(struct sched *s, const struct request *r, uint32_t option,
                         uint64_t models, uint32_t count)
 {
-    int rc = pool_try(s->pool, places_of(s, count) + r->form->place_count[option]);
+    int rc =
+        try_begin(s, r->form, option, places_of(s, count) + r->form->place_count[option]);
     if (rc)
         return rc;
     rc = place_without(s, r, option, models, count);
-    pool_undo(s->pool);
+    try_undo(s);
     return rc;
 }
 
@@ -250,14 +252,14 @@ static int trim(struct sched *s, const struct request *r, uint32_t option, uint6
                 uint32_t *count)
 {
     uint32_t places = places_of(s, *count);
-    int rc = pool_try(s->pool, 3 * places + r->form->place_count[option]);
+    int rc = try_begin(s, r->form, option, 3 * places + r->form->place_count[option]);
     if (rc)
         return rc;
     rc = place_without(s, r, option, models, *count);
     assert(!rc);
     for (uint32_t i = *count; i-- > 0;)
         s->victim[i].r->chosen = !take_again(s, s->victim[i].r);
-    pool_undo(s->pool);
+    try_undo(s);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < *count; i++)
         if (s->victim[i].r->chosen)
@@ -277,12 +279,15 @@ static void hold_nodes(struct sched *s, struct request *r)
     r->missing = r->place_count;
 }
 
-static void tell_victims(struct sched *s, const struct request *r, uint32_t count)
+static void tell_victims(struct sched *s, struct request *r, uint32_t count)
 {
+    r->round = ++s->rounds;
+    r->leaving = count;
     for (uint32_t i = 0; i < count; i++) {
         struct request *v = s->victim[i].r;
         v->state = SCHED_LEAVING;
         v->by = r->id;
+        v->round = r->round;
         request_stop(s, v);
         tenant_charge(s, v, false);
         s->decision[s->decision_count++] = (struct sched_decision){
@@ -310,6 +315,8 @@ static int evict(struct sched *s, struct request *r, uint32_t option, uint64_t m
     queue_leave(s, r);
     r->state = SCHED_NOMINATED;
     tenant_charge(s, r, true);
+    tags_hold(s, r, true);
+    tags_wake(s, r->form);
     hold_nodes(s, r);
     *nominated = true;
     for (uint32_t i = 0; i < enough; i++)
@@ -353,6 +360,9 @@ static void release_node(struct sched *s, uint32_t node)
 
 int nomination_settle(struct sched *s, struct request *r)
 {
+    /* who is tied to others waits for all that it makes go */
+    if (r->form->tied && r->leaving)
+        return 0;
     if (decide_reserve(s, 1))
         return -SL_INTERNAL;
     for (uint32_t i = 0; i < r->place_count; i++) {
@@ -371,9 +381,19 @@ int nomination_settle(struct sched *s, struct request *r)
     return 0;
 }
 
+int nomination_left(struct sched *s, const struct request *v)
+{
+    struct request *r = request_by_id(s, v->by);
+    if (!r || r->state != SCHED_NOMINATED || r->round != v->round)
+        return 0;
+    r->leaving--;
+    return r->form->tied ? nomination_settle(s, r) : 0;
+}
+
 void nomination_drop(struct sched *s, struct request *r)
 {
     tenant_charge(s, r, false);
+    tags_hold(s, r, false);
     for (uint32_t i = 0; i < r->place_count; i++) {
         if (r->taken[i])
             pool_give(s->pool, option_ask(&r->form->option[r->option], i), &r->place[i]);
@@ -383,6 +403,7 @@ void nomination_drop(struct sched *s, struct request *r)
     for (uint32_t i = 0; i < r->place_count; i++)
         if (r->taken[i])
             queue_wake_node(s, r->place[i].node);
+    tags_wake(s, r->form);
     request_let_go(r);
     r->missing = 0;
 }

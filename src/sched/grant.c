@@ -12,25 +12,29 @@ const struct pool_ask *option_ask(const struct sched_option *o, uint32_t i)
     return &o->group[g].ask;
 }
 
-int gang_place_by(struct sched *s, const struct sched_option *o, const struct pool_ask *ask,
-                  const struct place_filter *filter, uint32_t *group)
+int gang_place_by(struct sched *s, const struct form *f, const struct sched_option *o,
+                  const struct pool_ask *ask, const struct place_filter *filter,
+                  uint32_t *group)
 {
     uint32_t at = 0;
     for (uint32_t g = 0; g < o->group_count; g++)
         for (uint32_t i = 0; i < o->group[g].count; i++, at++) {
-            int rc = placer_find(s->placer, &ask[g], filter, &s->gang[at]);
+            int rc = ask_find(s, f, &ask[g], filter, &s->gang[at]);
             if (rc) {
                 *group = g;
+                /* its first places, elsewhere, might have left room */
+                s->unproven |= at && f->ties.tie_count;
                 return rc;
             }
-            pool_take(s->pool, &ask[g], &s->gang[at]);
+            try_take(s, f, &ask[g], &s->gang[at]);
         }
     return 0;
 }
 
-int gang_place(struct sched *s, const struct sched_option *o, uint64_t models,
+int gang_place(struct sched *s, const struct form *f, uint32_t option, uint64_t models,
                uint32_t *group)
 {
+    const struct sched_option *o = &f->option[option];
     struct pool_ask ask[SCHED_MAX_GROUPS];
     for (uint32_t g = 0; g < o->group_count; g++) {
         ask[g] = o->group[g].ask;
@@ -44,9 +48,9 @@ int gang_place(struct sched *s, const struct sched_option *o, uint64_t models,
     }
     int rc = -SL_NO_CAPACITY;
     if (o->within)
-        rc = within_place(s, o, ask, group);
+        rc = within_place(s, f, o, ask, group);
     if (rc == -SL_NO_CAPACITY && !o->within_required)
-        rc = gang_place_by(s, o, ask, NULL, group);
+        rc = gang_place_by(s, f, o, ask, NULL, group);
     if (!rc)
         sort_ranks(s, o, s->gang);
     return rc;
@@ -134,25 +138,26 @@ void request_let_go(struct request *r)
 static int grant(struct sched *s, struct request *r, uint32_t option, uint64_t models,
                  uint32_t *group)
 {
-    int rc = pool_try(s->pool, r->form->place_count[option]);
+    int rc = try_begin(s, r->form, option, r->form->place_count[option]);
     if (rc)
         return rc;
-    rc = gang_place(s, &r->form->option[option], models, group);
+    rc = gang_place(s, r->form, option, models, group);
     if (!rc)
         rc = request_hold(s, r, option, s->gang);
     if (!rc)
         rc = decide_reserve(s, 1);
     if (rc) {
-        pool_undo(s->pool);
+        try_undo(s);
         request_let_go(r);
         return rc;
     }
-    pool_keep(s->pool);
+    try_keep(s);
     queue_leave(s, r);
     memset(r->taken, 1, r->place_count);
     tenant_charge(s, r, true);
     request_run(s, r);
     decide_grant(s, r);
+    tags_wake(s, r->form);
     return 0;
 }
 

@@ -100,9 +100,9 @@ IS_SIZE(pool_node, 320);
 IS_SIZE(sched_tenant, 12);
 IS_SIZE(sched_quota, 24);
 IS_SIZE(sched_price, 8);
-IS_SIZE(sched_request, 64);
+IS_SIZE(sched_request, 136);
 IS_SIZE(sched_option, 976);
-IS_SIZE(sched_restore, 96);
+IS_SIZE(sched_restore, 168);
 IS_SIZE(sched_event, 336);
 IS_SIZE(sched_decision, 48);
 IS_SIZE(sched_policy, 24);
@@ -160,6 +160,20 @@ static void code_option(struct coder *c, struct sched_option *o)
     UP_TO(c, o->within_required, 1);
 }
 
+static void code_ties(struct coder *c, struct sched_ties *t)
+{
+    UP_TO(c, t->tag_count, SCHED_MAX_TAGS);
+    for (uint32_t i = 0; i < t->tag_count; i++)
+        FIELD(c, t->tag[i]);
+    UP_TO(c, t->tie_count, SCHED_MAX_TIES);
+    for (uint32_t i = 0; i < t->tie_count; i++) {
+        FIELD(c, t->tie[i].tag);
+        FIELD(c, t->tie[i].level);
+        UP_TO(c, t->tie[i].apart, 1);
+        UP_TO(c, t->tie[i].required, 1);
+    }
+}
+
 /* The options are read into `option`. */
 static void code_request(struct coder *c, struct sched_request *q,
                          struct sched_option *option)
@@ -174,6 +188,7 @@ static void code_request(struct coder *c, struct sched_request *q,
     UP_TO(c, q->option_count, SCHED_MAX_OPTIONS);
     for (uint32_t i = 0; i < q->option_count; i++)
         code_option(c, &option[i]);
+    code_ties(c, &q->ties);
     if (c->task == READ)
         q->option = option;
 }
@@ -313,7 +328,7 @@ static uint64_t fingerprint(void)
         if (kind == SCHED_ADD_NODE)
             e.node.device_count = 1;
         if (kind == SCHED_SUBMIT)
-            e.submit.option_count = 1;
+            e.submit.option_count = e.submit.ties.tag_count = e.submit.ties.tie_count = 1;
         if (kind == SCHED_RESTORE)
             e.restore.request.option_count = 1;
         code_event(&c, &e, &option);

@@ -22,9 +22,17 @@ static void ask_text(struct buf *to, const struct sched_group *g)
         buf_addf(to, " models %" PRIx64, a->models);
 }
 
+static const char *const level[] = { "anywhere", "node", "rack", "zone", "device" };
+
+static void tie_text(struct buf *to, const struct sched_tie *t)
+{
+    buf_addf(to, ", %s%s tag %u at the %s", t->required ? "" : "preferably ",
+             t->apart ? "apart from" : "with", t->tag,
+             t->level <= POOL_DEVICE ? level[t->level] : "?");
+}
+
 static void within_text(struct buf *to, const struct sched_option *o)
 {
-    static const char *const level[] = { "", "node", "rack", "zone" };
     if (o->within && o->within <= POOL_ZONE)
         buf_addf(to, " %s one %s", o->within_required ? "within" : "preferably within",
                  level[o->within]);
@@ -41,6 +49,10 @@ static void request_text(struct buf *to, const char *verb, const struct sched_re
         }
         within_text(to, &q->option[i]);
     }
+    for (uint32_t i = 0; i < q->ties.tag_count; i++)
+        buf_addf(to, "%s %u", i ? "," : ", tags", q->ties.tag[i]);
+    for (uint32_t i = 0; i < q->ties.tie_count; i++)
+        tie_text(to, &q->ties.tie[i]);
 }
 
 static void places_text(struct buf *to, const struct pool_place *p, uint32_t count)

@@ -91,7 +91,8 @@ static void request_remember(struct sched *s, struct request *r)
 
 static bool form_is(const struct form *f, const struct sched_request *q, uint64_t hash)
 {
-    if (f->hash != hash || f->option_count != q->option_count)
+    if (f->hash != hash || f->option_count != q->option_count ||
+        !ties_equal(&f->ties, &q->ties))
         return false;
     for (uint32_t i = 0; i < f->option_count; i++) {
         if (f->option[i].group_count != q->option[i].group_count ||
@@ -108,7 +109,7 @@ static bool form_is(const struct form *f, const struct sched_request *q, uint64_
 
 static uint64_t form_hash(const struct sched_request *q)
 {
-    uint64_t h = q->option_count;
+    uint64_t h = hash_mix(ties_hash(&q->ties), q->option_count);
     for (uint32_t i = 0; i < q->option_count; i++) {
         h = hash_mix(h, (uint64_t)q->option[i].within << 1 | q->option[i].within_required);
         for (uint32_t g = 0; g < q->option[i].group_count; g++) {
@@ -131,6 +132,8 @@ static struct form *form_of(struct sched *s, const struct sched_request *q)
             return NULL;
         f->hash = hash;
         f->option_count = q->option_count;
+        f->ties = q->ties;
+        f->tied = q->ties.tag_count || q->ties.tie_count;
         memcpy(f->option, q->option, q->option_count * sizeof f->option[0]);
         for (uint32_t i = 0; i < q->option_count; i++)
             for (uint32_t g = 0; g < q->option[i].group_count; g++)
@@ -470,6 +473,9 @@ static int check_request(const struct sched *s, const struct sched_request *q,
     if (!q->option_count || q->option_count > SCHED_MAX_OPTIONS)
         return sl_fail(err, SL_INVALID, "request: 1 to %d options, not %u",
                        SCHED_MAX_OPTIONS, q->option_count);
+    int rc = ties_check(&q->ties, err);
+    if (rc)
+        return rc;
     for (uint32_t i = 0; i < q->option_count; i++) {
         const struct sched_option *o = &q->option[i];
         uint64_t asks = 0;

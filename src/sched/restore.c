@@ -1,6 +1,6 @@
 /*
  * Restoring: what ran before a restart is taken as it is.  Nothing is decided, and
- * nobody could start because of it; so it costs little more than the accounts.
+ * nobody could start because of it, but who wants to be with it; so it costs little more than the accounts.
  */
 #include <string.h>
 
@@ -27,7 +27,7 @@ static int take_all(struct sched *s, const struct request *r, const struct sched
             return sl_fail(err, SL_INVALID, "restore: place %u could never be its", i);
         if (s->hold[at->node].nominee || !pool_place_fits(s->pool, a, at))
             return sl_fail(err, SL_CONFLICT, "restore: place %u is another's", i);
-        pool_take(s->pool, a, at);
+        try_take(s, r->form, a, at);
     }
     return 0;
 }
@@ -38,21 +38,22 @@ static int settle_in(struct sched *s, struct request *r, const struct sched_rest
     if (e->place_count != r->form->place_count[e->option])
         return sl_fail(err, SL_INVALID, "restore: %u places, not %u",
                        r->form->place_count[e->option], e->place_count);
-    if (pool_try(s->pool, e->place_count))
+    if (try_begin(s, r->form, e->option, e->place_count))
         return sl_fail(err, SL_INTERNAL, "restore: out of memory");
     int rc = take_all(s, r, e, err);
     if (!rc && request_hold(s, r, e->option, e->place))
         rc = sl_fail(err, SL_INTERNAL, "restore: out of memory");
     if (rc) {
-        pool_undo(s->pool);
+        try_undo(s);
         return rc;
     }
-    pool_keep(s->pool);
+    try_keep(s);
     memset(r->taken, 1, r->place_count);
     tenant_charge(s, r, true);
     request_run(s, r);
     r->start_ms = e->start_ms;
     r->restored = true;
+    tags_wake(s, r->form);
     return 0;
 }
 

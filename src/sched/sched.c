@@ -56,6 +56,7 @@ void sched_destroy(struct sched *s)
     free(s->hold);
     free(s->victim);
     free(s->candidate);
+    tags_finish(&s->tags);
     free(s->decision);
     free(s);
 }
@@ -112,12 +113,14 @@ static int give_back(struct sched *s, struct request *r)
     int rc = 0;
     for (uint32_t i = 0; i < r->place_count; i++)
         pool_give(s->pool, option_ask(&r->form->option[r->option], i), &r->place[i]);
+    tags_hold(s, r, false);
     for (uint32_t i = 0; i < r->place_count; i++) {
         struct request *waits = s->hold[r->place[i].node].nominee;
         if (waits && !rc)
             rc = nomination_settle(s, waits);
         queue_wake_node(s, r->place[i].node);
     }
+    tags_wake(s, r->form);
     queue_wake_limited(s, r->tenant);
     return rc;
 }
@@ -143,6 +146,8 @@ static int end(struct sched *s, uint64_t id, struct sl_err *err)
         break;
     case SCHED_LEAVING:
         rc = give_back(s, r);
+        if (!rc)
+            rc = nomination_left(s, r);
         break;
     }
     request_forget(s, r);
@@ -279,6 +284,7 @@ void sched_check(const struct sched *s)
     if (!sum) /* no memory to look with */
         return;
     pool_check(s->pool);
+    tags_check(s);
     for (uint32_t i = 0; i <= s->request_mask; i++)
         for (const struct request *r = s->request[i]; r; r = r->chain)
             check_request(s, r, sum);

@@ -14,6 +14,8 @@ struct form {
     uint32_t place_count[SCHED_MAX_OPTIONS]; /* asks of each option */
     /* 1 + the first group that no node could ever run; as of so many nodes */
     uint32_t impossible[SCHED_MAX_OPTIONS], known_nodes;
+    struct sched_ties ties;
+    bool tied; /* it has tags or ties */
     uint32_t option_count;
     struct sched_option option[];
 };
@@ -64,6 +66,8 @@ struct request {
     uint32_t missing; /* places not taken yet */
     uint8_t *taken;   /* by place */
     uint64_t by;      /* leaving: for whom */
+    uint64_t round;   /* of evictions: the nominated and who leaves for it */
+    uint32_t leaving; /* for it, still there */
     bool chosen;      /* scratch of the search for victims */
 };
 
@@ -92,6 +96,18 @@ struct tenant {
     struct line **ready; /* heap: priority, then age; room for every line */
     uint32_t ready_count, ready_room;
     struct request *leases;
+};
+
+struct tag_cell; /* tags.c */
+struct tag_step;
+
+/* Who carries which tag where, and who is apart from it. */
+struct tags {
+    struct tag_cell *cell;
+    uint32_t mask, count;
+    uint32_t apart; /* demands in all */
+    struct tag_step *step;
+    uint32_t step_count, step_room;
 };
 
 struct learned;   /* learn.c */
@@ -133,8 +149,10 @@ struct sched {
     struct candidate *candidate;
     uint32_t candidate_room;
     uint32_t steps; /* left to a search */
-    bool gave_up;   /* it had too few */
-    bool unproven;  /* … of an option that waits now */
+    struct tags tags;
+    uint64_t rounds; /* of evictions */
+    bool gave_up;    /* it had too few */
+    bool unproven;   /* … of an option that waits now */
 };
 
 #define FORM_BUCKETS 4096
@@ -222,12 +240,13 @@ uint32_t service_level(const struct sched *s, const struct request *r);
 /* Find places for all asks of an option on these models, group by group, into
  * s->gang; they are taken, inside the caller's try.  -SL_NO_CAPACITY: *group has no
  * place. */
-int gang_place(struct sched *s, const struct sched_option *o, uint64_t models,
+int gang_place(struct sched *s, const struct form *f, uint32_t option, uint64_t models,
                uint32_t *group);
 /* … the same for asks of which models and devices are settled, on nodes that the filter
  * accepts (NULL: all). */
-int gang_place_by(struct sched *s, const struct sched_option *o, const struct pool_ask *ask,
-                  const struct place_filter *filter, uint32_t *group);
+int gang_place_by(struct sched *s, const struct form *f, const struct sched_option *o,
+                  const struct pool_ask *ask, const struct place_filter *filter,
+                  uint32_t *group);
 /* The ask of the i-th place of an option. */
 const struct pool_ask *option_ask(const struct sched_option *o, uint32_t i);
 
@@ -245,11 +264,40 @@ void request_stop(struct sched *s, struct request *r);
 int decide_reserve(struct sched *s, uint32_t more);
 void decide_grant(struct sched *s, const struct request *r);
 
+/* ---- tags.c: who is with or apart from whom; trying on the pool and the tags ---- */
+
+void tags_finish(struct tags *t);
+
+/* As of the pool, with the tags.  `steps` includes the places of the form's option. */
+int try_begin(struct sched *s, const struct form *f, uint32_t option, uint32_t steps);
+void try_undo_to(struct sched *s, uint32_t mark);
+void try_undo(struct sched *s);
+void try_keep(struct sched *s);
+void try_take(struct sched *s, const struct form *f, const struct pool_ask *a,
+              const struct pool_place *at);
+void try_give(struct sched *s, const struct form *f, const struct pool_ask *a,
+              const struct pool_place *at);
+
+/* placer_find(), by the form's ties; a filter has a list only. */
+int ask_find(struct sched *s, const struct form *f, const struct pool_ask *a,
+             const struct place_filter *filter, struct pool_place *out);
+/* May a place of the form be there, beside who is? */
+bool tags_allow(const struct sched *s, const struct form *f, const struct pool_place *at);
+/* All its places count, or no more. */
+void tags_hold(struct sched *s, const struct request *r, bool more);
+/* Lines that wait for somebody like this to come or go. */
+void tags_wake(struct sched *s, const struct form *f);
+void tags_check(const struct sched *s);
+
+int ties_check(const struct sched_ties *t, struct sl_err *err);
+bool ties_equal(const struct sched_ties *a, const struct sched_ties *b);
+uint64_t ties_hash(const struct sched_ties *t);
+
 /* ---- within.c: a gang within one node, rack or zone ---- */
 
 /* As gang_place_by(), within one vertex of the option's level. */
-int within_place(struct sched *s, const struct sched_option *o, const struct pool_ask *ask,
-                 uint32_t *group);
+int within_place(struct sched *s, const struct form *f, const struct sched_option *o,
+                 const struct pool_ask *ask, uint32_t *group);
 /* Could one hold it if it were empty?  -SL_INTERNAL: no memory. */
 int within_possible(struct sched *s, const struct sched_option *o, bool *possible,
                     uint32_t *group);
@@ -266,6 +314,8 @@ void sort_ranks(const struct sched *s, const struct sched_option *o,
 int evict_for(struct sched *s, struct request *r, uint32_t option, bool *nominated);
 /* Take what is free of a nominated request's places; grant it when that is all. */
 int nomination_settle(struct sched *s, struct request *r);
+/* Somebody told to go is gone, and has given all back: for whom? */
+int nomination_left(struct sched *s, const struct request *v);
 /* It will not come: give back what it took. */
 void nomination_drop(struct sched *s, struct request *r);
 

@@ -201,6 +201,7 @@ static bool has_room(const struct pool *p, const struct candidate *c,
 
 struct search {
     struct sched *s;
+    const struct form *form;
     const struct sched_option *o;
     const struct pool_ask *ask;
     const struct candidate *in;
@@ -252,15 +253,16 @@ static int search_from(struct search *f, uint32_t at, uint32_t i, uint32_t from)
             return -SL_NO_CAPACITY;
         if (!pool_ask_fits(s->pool, &f->ask[g], node) || s->pool->node[node].class == tried)
             continue;
-        tried = s->pool->node[node].class; /* another in this state would do no better */
-        int rc = placer_find(s->placer, &f->ask[g], &only, place);
+        /* another in this state would do no better, unless others matter */
+        tried = f->form->ties.tie_count ? CLASS_NONE : s->pool->node[node].class;
+        int rc = ask_find(s, f->form, &f->ask[g], &only, place);
         if (!rc) {
-            pool_take(s->pool, &f->ask[g], place);
+            try_take(s, f->form, &f->ask[g], place);
             rc = search_from(f, at, i + 1, k);
         }
         if (rc != -SL_NO_CAPACITY || s->gave_up)
             return rc;
-        pool_undo_to(s->pool, mark);
+        try_undo_to(s, mark);
     }
     return -SL_NO_CAPACITY;
 }
@@ -273,11 +275,11 @@ static bool all_alike(const struct pool_ask *ask, uint32_t count)
     return true;
 }
 
-static int search(struct sched *s, const struct sched_option *o, const struct pool_ask *ask,
-                  const struct candidate *in, uint32_t places)
+static int search(struct sched *s, const struct form *form, const struct sched_option *o,
+                  const struct pool_ask *ask, const struct candidate *in, uint32_t places)
 {
-    struct search f = { .s = s, .o = o, .ask = ask, .in = in };
-    if (all_alike(ask, o->group_count))
+    struct search f = { .s = s, .form = form, .o = o, .ask = ask, .in = in };
+    if (!form->ties.tie_count && all_alike(ask, o->group_count))
         return -SL_NO_CAPACITY;
     if (places > SEARCH_PLACES) {
         s->gave_up = true;
@@ -289,7 +291,7 @@ static int search(struct sched *s, const struct sched_option *o, const struct po
 
 /* ---- the whole gang ---- */
 
-static int place_in(struct sched *s, const struct sched_option *o,
+static int place_in(struct sched *s, const struct form *f, const struct sched_option *o,
                     const struct pool_ask *ask, const struct candidate *in, uint32_t places,
                     uint32_t *group)
 {
@@ -302,18 +304,18 @@ static int place_in(struct sched *s, const struct sched_option *o,
         return -SL_NO_CAPACITY;
     }
     s->steps -= places;
-    int rc = gang_place_by(s, o, ask, &only, group);
+    int rc = gang_place_by(s, f, o, ask, &only, group);
     if (rc != -SL_NO_CAPACITY)
         return rc;
-    pool_undo_to(s->pool, mark);
-    rc = search(s, o, ask, in, places);
+    try_undo_to(s, mark);
+    rc = search(s, f, o, ask, in, places);
     if (rc == -SL_NO_CAPACITY)
-        pool_undo_to(s->pool, mark);
+        try_undo_to(s, mark);
     return rc;
 }
 
-int within_place(struct sched *s, const struct sched_option *o, const struct pool_ask *ask,
-                 uint32_t *group)
+int within_place(struct sched *s, const struct form *f, const struct sched_option *o,
+                 const struct pool_ask *ask, uint32_t *group)
 {
     uint32_t count, places = 0, g = 0;
     int rc = gather(s, o, ask, false, &count);
@@ -327,7 +329,7 @@ int within_place(struct sched *s, const struct sched_option *o, const struct poo
     rc = -SL_NO_CAPACITY;
     *group = 0;
     for (uint32_t i = 0; i < count && rc == -SL_NO_CAPACITY && !s->gave_up; i++) {
-        rc = place_in(s, o, ask, &s->candidate[i], places, &g);
+        rc = place_in(s, f, o, ask, &s->candidate[i], places, &g);
         *group = g > *group ? g : *group;
     }
     s->unproven |= s->gave_up && o->within_required;

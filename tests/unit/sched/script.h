@@ -6,10 +6,11 @@
  *   t 3 1 [WEIGHT]         tenant 3 below tenant 1
  *   q 3 0 2000 -           quota of tenant 3, model 0 (*: of all, at their prices): deserves 2000 milli, no limit
  *   p 1 2000               a device of model 1 counts as two
- *   s 7 3 50 ASK [f] [mN] [wN] [aN] [in=LEVEL] [near=LEVEL]
+ *   s 7 3 50 ASK [f] [mN] [wN] [aN] [in=LEVEL] [near=LEVEL] [tag=N] [[?]with=N@LEVEL] [[?]apart=N@LEVEL]
  *                          request 7 of tenant 3, priority 50; f: never evicted; mN: not before N ms; wN: runs
  *                          for N ms, predicted; aN: ran for N ms before;
- *                          in, near: all within a node, rack, zone: required, preferred
+ *                          in, near: all within a node, rack, zone: required, preferred;
+ *                          with, apart: at a device, too; ?: preferred
  *                          ASK: 500 | 2x500 (two devices of one node) | 3*500 (a gang of three nodes)
  *                          | 3*2x500 (both) | 500:8 (and 8 GiB) | c4000 (CPU only) | A+B (two groups)
  *                          | A/B (either)
@@ -112,11 +113,26 @@ static inline void script_group(const char *text, struct sched_group *g)
 
 static inline enum pool_level script_level(const char *name)
 {
-    static const char *const names[] = { "anywhere", "node", "rack", "zone" };
+    static const char *const names[] = { "anywhere", "node", "rack", "zone", "device" };
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         if (!strcmp(name, names[i]))
             return (enum pool_level)i;
     abort();
+}
+
+static inline void script_tie(char *word, struct sched_ties *t)
+{
+    struct sched_tie tie = { .required = *word != '?' };
+    word += !tie.required;
+    char *at = strchr(word, '@');
+    if (!strncmp(word, "tag=", 4))
+        t->tag[t->tag_count++] = (uint32_t)atoi(word + 4);
+    tie.apart = !strncmp(word, "apart=", 6);
+    if (!tie.apart && strncmp(word, "with=", 5))
+        return;
+    tie.tag = (uint32_t)atoi(strchr(word, '=') + 1);
+    tie.level = script_level(at + 1);
+    t->tie[t->tie_count++] = tie;
 }
 
 static inline void script_ask(char *text, char **word, int words, struct sched_option *o)
@@ -165,12 +181,13 @@ static inline void script_request(struct script *r, char **word, int words)
     }
     for (int i = runs ? 6 : 5; i < words; i++) {
         uint64_t n = (uint64_t)atoll(word[i] + 1);
+        script_tie(word[i], &q->ties);
         q->preemptible &= word[i][0] != 'f';
         if (word[i][0] == 'm')
             q->min_run_ms = n;
-        if (word[i][0] == 'w')
+        if (word[i][0] == 'w' && word[i][1] != 'i')
             q->work_ms = n;
-        if (word[i][0] == 'a')
+        if (word[i][0] == 'a' && word[i][1] != 'p')
             q->attained_ms = n;
         if (word[i][0] == 'b')
             e.restore.start_ms = n;

@@ -28,6 +28,9 @@ static void submit(struct sched *s, uint64_t id, uint32_t priority, uint32_t gan
     e.submit = (struct sched_request){
         .id = id, .priority = priority, .preemptible = true, .option_count = 1, .option = &o
     };
+    if (gang == 2)
+        e.submit.ties =
+            (struct sched_ties){ 1, 1, { 7 }, { { 7, POOL_NODE, true, true } } };
     apply(s, &e);
 }
 

@@ -25,6 +25,8 @@ static void fill(struct sched_event *e, enum sched_event_kind kind,
         return;
     q->option = option;
     q->option_count = SCHED_MAX_OPTIONS;
+    q->ties.tag_count = SCHED_MAX_TAGS;
+    q->ties.tie_count = SCHED_MAX_TIES;
     for (uint32_t i = 0; i < SCHED_MAX_OPTIONS; i++)
         option[i].group_count = SCHED_MAX_GROUPS;
 }
@@ -55,10 +57,11 @@ static void every_field_comes_back(void **state)
         { "a tenant", SCHED_SET_TENANT, sizeof(struct sched_tenant), 0 },
         { "a quota", SCHED_SET_QUOTA, sizeof(struct sched_quota), 0 },
         { "a price", SCHED_SET_PRICE, sizeof(struct sched_price), 0 },
-        { "a request", SCHED_SUBMIT, sizeof(struct sched_request), 7 + 4 },
+        { "a request", SCHED_SUBMIT, sizeof(struct sched_request), 7 + 4 + 4 * 2 },
         { "an end", SCHED_END, 8, 0 },
         { "a tick", SCHED_TICK, 0, 0 },
-        { "a restored one", SCHED_RESTORE, sizeof(struct sched_restore), 7 + 4 + 4 + 4 },
+        { "a restored one", SCHED_RESTORE, sizeof(struct sched_restore),
+          7 + 4 + 4 + 4 + 4 * 2 },
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct sched_option option[SCHED_MAX_OPTIONS];

@@ -80,6 +80,54 @@ static const struct {
       "n 1 0 1 2; n 2 0 1 1; n 1 0 1 1; n 1 0 1 2; s 9 0 50 300; s 1 0 50 4*1000; ? 1",
       "+9 +1 1=1,1,2,3" },
 
+    /* with and apart */
+    { "apart from a tag at a node",
+      "n 2; n 2; s 1 0 50 500 tag=1; s 2 0 50 500 apart=1@node;"
+      " ? 1; ? 2",
+      "+1 +2 1=0 2=1" },
+    { "… and the tag stays away from it",
+      "n 2; n 2; s 1 0 50 500 apart=1@node; s 2 0 50 500 tag=1; ? 1; ? 2",
+      "+1 +2 1=0 2=1" },
+    { "… so it waits until who is apart has gone",
+      "n 2; s 1 0 50 500 apart=1@node; s 2 0 50 500 tag=1; s 3 0 50 500 tag=2; e 1",
+      "+1 +3 +2" },
+    { "it is woken by who goes, though the room was elsewhere",
+      "n 1 0 2 1; s 1 0 50 200 tag=1; s 2 0 50 900 apart=1@rack; e 1", "+1 +2" },
+    { "with a tag it waits until somebody carries it",
+      "n 1 0 2; s 1 0 50 300 with=1@node; s 2 0 50 300 tag=1; ? 1; ? 2", "+2 +1 1=0 2=0" },
+    { "with a tag in the rack",
+      "n 1 0 2 1; n 1 0 2 2; s 9 0 50 2*1000; s 1 0 50 500 tag=1; "
+      "s 2 0 50 1000 with=1@rack; ? 1; ? 2",
+      "+9 +1 +2 1=2 2=3" },
+    { "the first of those that want to be together lies anywhere",
+      "n 2 0 2; s 1 0 50 500 tag=1 with=1@node; s 2 0 50 500 tag=1 with=1@node; s 3 0 50 "
+      "2x500 "
+      "tag=1 with=1@node; s 4 0 50 1000 tag=1 with=1@node",
+      "+1 +2 +4" },
+    { "a gang spreads over racks",
+      "n 4 0 2 1; n 4 0 1 2; n 4 0 1 3; s 1 0 50 3*500 tag=1 apart=1@rack; ? 1;"
+      " s 2 0 50 500 tag=1 apart=1@rack",
+      "+1 1=0,2,3" },
+    { "apart at a device, on the same node",
+      "n 2; s 1 0 50 300 tag=1; s 2 0 50 300 tag=2 apart=1@device; s 3 0 50 300 tag=1; s 4 "
+      "0 "
+      "50 700 with=2@device",
+      "+1 +2 +3 +4" },
+    { "… not where there is no other",
+      "n 1; s 1 0 50 300 tag=1; s 2 0 50 300 apart=1@device", "+1" },
+    { "preferred only, it lies with it all the same",
+      "n 1; s 1 0 50 300 tag=1; s 2 0 50 300 ?apart=1@node", "+1 +2" },
+    { "what is preferred last is given up first",
+      "n 1 0 1 1; n 1 0 1 1; n 1 0 1 2; s 1 0 50 300 tag=1; s 2 0 50 300 ?apart=1@rack "
+      "?with=1@node; s 3 0 50 300 ?with=1@rack ?apart=1@node; ? 1; ? 2; ? 3",
+      "+1 +2 +3 1=0 2=2 3=1" },
+    { "who bars it is told to go, and it waits until that is gone",
+      "n 1 0 2 1; s 1 0 10 300 tag=1; s 2 0 50 900 apart=1@rack; e 1", "+1 -1p2 +2" },
+    { "who does not bar it stays",
+      "n 2 0 2 1; s 1 0 10 300 tag=1; s 2 0 10 300 tag=2; s 3 0 50 2x700 apart=1@rack; e 1",
+      "+1 +2 -1p3 +3" },
+    { "a tie is at a level", "n 1; s 1 0 50 300 with=1@anywhere", "!1" },
+
     /* spanning */
     { "two leases that span the same cards would wait for each other",
       "n 2; s 1 0 50 2x300; s 2 0 50 2x300; s 3 0 50 300; e 1", "+1 +3 +2" },
@@ -306,6 +354,8 @@ static const struct {
     { "no rack has the room now",
       "n 2 0 1 1; n 2 0 1 2; s 2 0 50 1000; s 3 0 50 2*1000 in=rack; s 1 0 50 2*1000 "
       "in=rack",
+      SCHED_NO_ROOM },
+    { "a gang that must spread may find no way", "n 2; s 1 0 50 2*500 tag=1 apart=1@node",
       SCHED_NO_ROOM },
     { "others are told to go", "n 1; s 2 0 10 1000; s 1 0 50 100", SCHED_BEING_MADE },
     { "a node that could run it came", "n 1; s 1 0 50 100:17; n 0", SCHED_IMPOSSIBLE },

@@ -195,6 +195,76 @@ static uint64_t most_milli(const struct sched_option *o)
     return milli;
 }
 
+static bool near_each_other(struct run *r, uint32_t a, uint32_t b, enum pool_level level)
+{
+    const struct pool_node *x = pool_node_at(sched_pool(r->s), a);
+    const struct pool_node *y = pool_node_at(sched_pool(r->s), b);
+    return a == b || (level != POOL_NODE && x->rack && x->rack == y->rack) ||
+           (level == POOL_ZONE && x->zone && x->zone == y->zone);
+}
+
+static bool carries(const struct known *k, uint32_t tag)
+{
+    for (uint32_t i = 0; i < k->q.ties.tag_count; i++)
+        if (k->q.ties.tag[i] == tag)
+            return true;
+    return false;
+}
+
+/* How many places there, and anywhere, carry the tag. */
+static uint32_t carriers(struct run *r, uint32_t tag, enum pool_level level, uint32_t node,
+                         uint32_t *anywhere)
+{
+    uint32_t there = 0;
+    *anywhere = 0;
+    for (uint32_t id = 1; id <= r->submitted; id++) {
+        const struct known *o = &r->known[id];
+        if (o->over || o->state == SCHED_PENDING || !carries(o, tag))
+            continue;
+        for (uint32_t i = 0; i < o->place_count; i++, ++*anywhere)
+            there += near_each_other(r, node, o->place[i].node, level);
+    }
+    return there;
+}
+
+static bool is_barred(struct run *r, const struct known *k, uint32_t node)
+{
+    for (uint32_t id = 1; id <= r->submitted; id++) {
+        const struct known *o = &r->known[id];
+        if (o->over || o->state == SCHED_PENDING)
+            continue;
+        for (uint32_t t = 0; t < o->q.ties.tie_count; t++) {
+            const struct sched_tie *tie = &o->q.ties.tie[t];
+            if (!tie->required || !tie->apart || !carries(k, tie->tag))
+                continue;
+            if (tie->level == POOL_DEVICE)
+                return true;
+            for (uint32_t i = 0; i < o->place_count; i++)
+                if (near_each_other(r, node, o->place[i].node, tie->level))
+                    return true;
+        }
+    }
+    return false;
+}
+
+/* Ties of whole nodes, kept the plain way; those of devices count as in the way. */
+static bool ties_allow(struct run *r, const struct known *k, uint32_t node)
+{
+    if (is_barred(r, k, node))
+        return false;
+    for (uint32_t t = 0; t < k->q.ties.tie_count; t++) {
+        const struct sched_tie *tie = &k->q.ties.tie[t];
+        uint32_t anywhere, there = carriers(r, tie->tag, tie->level, node, &anywhere);
+        if (!tie->required)
+            continue;
+        if (tie->level == POOL_DEVICE)
+            return false;
+        if (tie->apart ? there : !there && (anywhere || !carries(k, tie->tag)))
+            return false;
+    }
+    return true;
+}
+
 static bool could_start(struct run *r, const struct known *k, const struct sched_option *o)
 {
     const struct pool *p = sched_pool(r->s);
@@ -219,7 +289,7 @@ static bool could_start(struct run *r, const struct known *k, const struct sched
     if (a.devices)
         a.models = models;
     for (uint32_t n = 0; n < pool_node_count(p); n++)
-        if (pool_ask_fits(p, &a, n))
+        if (pool_ask_fits(p, &a, n) && ties_allow(r, k, n))
             return true;
     return false;
 }
@@ -294,6 +364,21 @@ static void apply(struct run *r, struct sched_event *e)
 
 /* ---- random events ---- */
 
+static void random_ties(struct rng *rng, struct sched_ties *t)
+{
+    if (rng_below(rng, 3))
+        return;
+    t->tag_count = rng_below(rng, 3);
+    t->tie_count = rng_below(rng, 3);
+    for (uint32_t i = 0; i < t->tag_count; i++)
+        t->tag[i] = rng_below(rng, 4);
+    for (uint32_t i = 0; i < t->tie_count; i++)
+        t->tie[i] = (struct sched_tie){ .tag = rng_below(rng, 4),
+                                        .level = POOL_NODE + rng_below(rng, 4),
+                                        .apart = rng_below(rng, 3) != 0,
+                                        .required = rng_below(rng, 2) };
+}
+
 static void make_request(struct run *r, struct known *k)
 {
     uint32_t groups = 1 + (rng_below(&r->rng, 8) == 0);
@@ -318,6 +403,7 @@ static void make_request(struct run *r, struct known *k)
                 1 + (rng_below(&r->rng, 6) == 0) * rng_below(&r->rng, 3);
         }
     }
+    random_ties(&r->rng, &k->q.ties);
     k->q.option = k->option;
 }
 

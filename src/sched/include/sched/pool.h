@@ -48,6 +48,7 @@ enum pool_level {
     POOL_NODE,
     POOL_RACK,
     POOL_ZONE,
+    POOL_DEVICE, /* of one node */
 };
 
 /* What a node is. */

@@ -19,6 +19,7 @@
  *   - a device's leases never exceed it (sched/pool.h);
  *   - no tenant, nor any above it, is over its limit of a model or of all, but by what was
  *     restored or by what it held before its limit fell;
+ *   - who must be apart from a tag is, as long as both run;
  *   - nothing is evicted unless all of its pre-emptor is placed by it, and what
  *     need not go stays;
  *   - after a reclaim the reclaimer is at or below what it deserves, of the model or of
@@ -35,6 +36,8 @@
 #define SCHED_MAX_OPTIONS 4
 #define SCHED_MAX_GROUPS  8
 #define SCHED_MAX_GANG    4096 /* asks of one option in all */
+#define SCHED_MAX_TAGS    4
+#define SCHED_MAX_TIES    4
 #define SCHED_NO_LIMIT    UINT64_MAX
 #define SCHED_ALL_MODELS  POOL_MAX_MODELS /* of a quota */
 #define SCHED_ROOT        0u              /* the tenant above all; it always exists */
@@ -58,6 +61,28 @@ struct sched_option {
     bool within_required;
 };
 
+/*
+ * To places that carry a tag: each place of the request lies with one of them, or apart from
+ * all, at this level.  What it has itself placed counts, so a gang may spread.
+ *
+ * Required: it waits until that can be.  `apart` then holds as long as it runs: who carries
+ * the tag keeps away, too.  `with` holds when the place is chosen; whoever it came for may
+ * end before.  The first of those that want to be with each other may lie anywhere.
+ * Preferred: held where something fits so; else the last of them is given up first.
+ */
+struct sched_tie {
+    uint32_t tag; /* the caller's */
+    enum pool_level level;
+    bool apart, required;
+};
+
+/* What a request is to others, and others to it. */
+struct sched_ties {
+    uint32_t tag_count, tie_count;
+    uint32_t tag[SCHED_MAX_TAGS]; /* that it carries */
+    struct sched_tie tie[SCHED_MAX_TIES];
+};
+
 struct sched_request {
     uint64_t id; /* the caller's, unique among what has not ended */
     uint32_t tenant;
@@ -68,6 +93,7 @@ struct sched_request {
     uint64_t attained_ms; /* how long it ran before: it was evicted and goes on */
     uint32_t option_count;
     const struct sched_option *option; /* in order of preference; copied */
+    struct sched_ties ties;            /* in all options */
 };
 
 /* A request that runs already, from before a restart: where, and since when. */

@@ -233,7 +233,7 @@ void drain_release_op(void *ctx, struct api_request *r, const char *id);
 
 /* ---- keep.c: what is kept of ended leases ---- */
 
-/* Records, at most AGENT_KEEP_RELEASED, and files, as job/room.h allows; the oldest go. */
+/* Records, at most AGENT_KEEP_RELEASED, and files, as os/room.h allows; the oldest go. */
 void keep_tidy(struct agent *a);
 void keep_clear_op(void *ctx, struct api_request *r);
 

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "child.h"
+#include "job/status.h"
 #include "os/file.h"
 #include "os/log.h"
 
@@ -208,6 +209,17 @@ static void fail_no_log(const struct agent *a, const struct lease *l, struct sl_
         sl_fail(err, SL_CONFLICT, "job %s has no log: its output went to its caller", id);
 }
 
+/* Has it ended, and could not keep what it printed?  On a full disk nobody could write that down
+ * but in a status that had its block already. */
+static bool output_is_lost(const struct agent *a, const struct lease *l)
+{
+    struct job_status s;
+    char id[24];
+    return l->exited &&
+           (job_status_read(&a->dir, lease_format_id(l->number, id), &s, NULL) < 0 ||
+            !s.exited || s.log_dropped_bytes > 0);
+}
+
 void job_log_op(void *ctx, struct api_request *r, const char *id)
 {
     struct agent *a = ctx;
@@ -244,5 +256,11 @@ void job_log_op(void *ctx, struct api_request *r, const char *id)
             break;
         have += (size_t)n;
     }
-    api_answer_text(r, text ? text : "", text ? have : 0);
+    static const char lost[] =
+        "[sluice: what it printed, if anything, was not kept: the run "
+        "directory was full]\n";
+    if (have == 0 && output_is_lost(a, &al->l))
+        api_answer_text(r, lost, sizeof lost - 1);
+    else
+        api_answer_text(r, text ? text : "", text ? have : 0);
 }

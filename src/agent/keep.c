@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "job/room.h"
 #include "os/file.h"
 #include "os/log.h"
+#include "os/room.h"
 
 /* The files of one ended lease. */
 struct kept {

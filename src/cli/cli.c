@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <stdarg.h>
@@ -16,6 +17,7 @@
 #include "cli/start.h"
 #include "fetch.h"
 #include "table.h"
+#include "views.h"
 
 #define ROOT_RUN_DIR "/run/sluice"
 
@@ -174,6 +176,21 @@ int cli_choose_rundir(struct cli *cli, struct sl_err *err)
         !agent_is_running(&cli->rundir) && agent_is_running(&of_root))
         cli->rundir = of_root;
     return rc;
+}
+
+bool cli_look_at_room(const struct cli *cli, struct room *out)
+{
+    AUTO_CLOSE int dir = open(cli->rundir.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return dir >= 0 && room_look(dir, out);
+}
+
+void cli_warn_room(struct cli *cli)
+{
+    struct room room;
+    char left[32];
+    if (cli_look_at_room(cli, &room) && room_is_short(&room))
+        cli_note(cli, "%s has only %s free: no job's log grows", cli->rundir.path,
+                 format_bytes(room.free_bytes, left));
 }
 
 int cli_connect_if_any(struct cli *cli, struct sl_err *err)

@@ -296,7 +296,7 @@ const struct cli_command cli_commands[] = {
                "The last 256 ended ones are kept. Their logs may take a quarter of the run"
                " directory's file system, at most 1 GiB, one user's half of that; the oldest go"
                " first, and before that when the file system is nearly full. Then no running"
-               " job's log grows either, and it says so.",
+               " job's log grows either: submit, run --detach and logs say so.",
       .options = jobs_options,
       .run = cmd_jobs },
     { .name = "logs",

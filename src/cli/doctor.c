@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -52,25 +51,24 @@ static void add(struct doctor *d, const char *hop, enum verdict verdict, const c
 static void check_room(struct doctor *d)
 {
     const char *path = d->cli->rundir.path;
-    struct statvfs fs;
+    struct room room;
     char left[32], all[32];
-    uint64_t total = 0, room = 0;
-    if (!statvfs(path, &fs)) {
-        total = (uint64_t)fs.f_blocks * fs.f_frsize;
-        room = (uint64_t)fs.f_bavail * fs.f_frsize;
+    bool known = cli_look_at_room(d->cli, &room),
+         running = agent_is_running(&d->cli->rundir);
+    const char *trouble = NULL, *fix = NULL;
+    if (known && !running && room.free_bytes < START_ROOM) {
+        trouble = "an agent may not start";
+        fix = "make room there, or choose another with --run-dir or SLUICE_RUN_DIR";
+    } else if (known && room_is_short(&room)) {
+        trouble = "no job's log grows";
+        fix = "make room there; the logs of ended jobs go by themselves";
     }
-    if (!total || room >= START_ROOM)
-        add(d, "run directory", CHECK_OK, NULL, "%s", path);
-    else if (agent_is_running(&d->cli->rundir))
-        add(d, "run directory", CHECK_WARN,
-            "make room there: sluice jobs --clear removes ended jobs and their logs",
-            "%s has only %s of %s free: no job's log grows", path, format_bytes(room, left),
-            format_bytes(total, all));
+    if (trouble)
+        add(d, "run directory", CHECK_WARN, fix, "%s has only %s of %s free: %s", path,
+            format_bytes(room.free_bytes, left), format_bytes(room.total_bytes, all),
+            trouble);
     else
-        add(d, "run directory", CHECK_WARN,
-            "make room there, or choose another with --run-dir or SLUICE_RUN_DIR",
-            "%s has only %s of %s free: an agent may not start", path,
-            format_bytes(room, left), format_bytes(total, all));
+        add(d, "run directory", CHECK_OK, NULL, "%s", path);
 }
 
 static void check_rundir(struct doctor *d)

@@ -123,6 +123,7 @@ int cmd_logs(struct cli *cli, const struct cli_args *args)
 
     if (cli_connect(cli, true, &err) < 0)
         return cli_fail(cli, &err);
+    cli_warn_room(cli);
     buf_add(&path, "/v1/jobs/");
     path_add_segment(&path, id);
     buf_add(&path, "/log");

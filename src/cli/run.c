@@ -67,6 +67,7 @@ static void die_of_interrupt(void)
 static int print_detached(struct cli *cli, const struct lease *l, json_t *answer)
 {
     char id[24];
+    cli_warn_room(cli);
     if (cli->format == CLI_JSON)
         return cli_print_json(cli, json_incref(answer));
     fprintf(cli->out, "%s\n", lease_format_id(l->number, id));

@@ -80,6 +80,7 @@ int cmd_submit(struct cli *cli, const struct cli_args *args)
     if (client_call(cli->client, "POST", "/v1/jobs", job, SUBMIT_MS, &answer, &problem,
                     &err) < 0)
         return cli_fail_with(cli, &err, problem);
+    cli_warn_room(cli);
     if (cli->format == CLI_JSON)
         return cli_print_json(cli, TAKE_PTR(answer));
     struct lease l;

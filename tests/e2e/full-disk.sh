@@ -43,7 +43,11 @@ row "another fills the file system" fill
 check "a program runs" 'sluice run -q --name five --mem 64MiB --compute 10 -- sh -c "exit 5"; [ $? = 5 ]'
 check "a job is handed over" 'sluice submit -q --name nine --mem 64MiB --compute 10 -- sh -c "exit 9"'
 eventually "and ends" '[ "$(why nine)" = "exited 9" ]'
-says "the doctor sees it" "look +run directory .*has only 0 .*of 48" sluice doctor --no-run
+says "who hands one over is told that nothing is kept" "has only 0 free: no job's log grows" sluice submit --name talks --mem 64MiB --compute 10 -- echo lost
+says "and who detaches one" "has only 0 free: no job's log grows" sluice run --detach --mem 64MiB --compute 10 -- echo lost
+eventually "it ends" '[ "$(why talks)" = "exited 0" ]'
+says "its log says that nothing was kept" 'sluice: what it printed, if anything, was not kept' sluice logs talks
+says "the doctor sees it" "look +run directory .*has only .* of 48.*no job.s log grows" sluice doctor --no-run
 row "down" sluice down
 row "and up again" sluice up --emulate a100-80g:1
 check "with what jobs need" 'sluice doctor --no-run | grep -q "^ok *front files"'
@@ -51,6 +55,15 @@ row "down" sluice down
 rm "$SLUICE_RUN_DIR/junk"
 row "with room again: up" sluice up --emulate a100-80g:1
 check "how they ended is known" '[ "$(why five)" = "exited 5" ] && [ "$(why nine)" = "exited 9" ]'
+row "down" sluice down
+umount -l "$SLUICE_RUN_DIR"
+
+# --- a small one, with room
+mount -t tmpfs -o size=4m,mode=711 none "$SLUICE_RUN_DIR"
+row "an agent in 4 MiB" sluice up --emulate a100-80g:1
+row "a job" sluice submit -q --name small --mem 64MiB --compute 10 -- echo kept
+eventually "is kept" 'sluice logs small | grep -q ^kept'
+says "the doctor finds nothing" "^ok +run directory" sluice doctor --no-run
 row "down" sluice down
 umount -l "$SLUICE_RUN_DIR"
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "room.h"
+#include "os/room.h"
 
 int joblog_open(struct joblog *log, const char *path, uint64_t max_bytes, uid_t owner)
 {

@@ -4,7 +4,7 @@
  * The program writes to a pipe that the shim reads always: a full disk or a full
  * log never blocks or fails the program.  What cannot be kept is dropped and
  * counted, and a line in the log says how much as soon as one can be written.  It
- * stops growing when the run directory is nearly full (room.h), and says so.
+ * stops growing when the run directory is nearly full (os/room.h), and says so.
  */
 #ifndef AGENT_JOB_JOBLOG_H
 #define AGENT_JOB_JOBLOG_H

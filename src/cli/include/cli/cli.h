@@ -18,6 +18,7 @@
 
 #include "client/client.h"
 #include "core/err.h"
+#include "os/room.h"
 #include "os/rundir.h"
 
 #define CLI_MAX_OPTIONS 32 /* of one command, the global ones included */
@@ -135,6 +136,11 @@ const char *cli_value(const struct cli_args *args, const char *name);
 
 /* Fill cli->rundir from --run-dir, SLUICE_RUN_DIR or the default. */
 int cli_choose_rundir(struct cli *cli, struct sl_err *err);
+
+/* Of the run directory's file system; false where it does not say. */
+bool cli_look_at_room(const struct cli *cli, struct room *out);
+/* A note where no job's output is kept now. */
+void cli_warn_room(struct cli *cli);
 
 /* A client in cli->client (and the run directory chosen).  With `start`, an embedded agent
  * is started where none runs, and a message says so. */

@@ -2,8 +2,8 @@
  * How much of the run directory's file system the output of jobs may take: leases, the
  * ledger and, in /run, the whole machine need room there too.
  */
-#ifndef AGENT_JOB_ROOM_H
-#define AGENT_JOB_ROOM_H
+#ifndef OS_ROOM_H
+#define OS_ROOM_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* Owns the bounds of what jobs' output may take. */
-#include "room.h"
+#include "os/room.h"
 
 #include <sys/statvfs.h>
 

@@ -100,9 +100,9 @@ IS_SIZE(pool_node, 320);
 IS_SIZE(sched_tenant, 12);
 IS_SIZE(sched_quota, 24);
 IS_SIZE(sched_price, 8);
-IS_SIZE(sched_request, 136);
+IS_SIZE(sched_request, 144);
 IS_SIZE(sched_option, 976);
-IS_SIZE(sched_restore, 168);
+IS_SIZE(sched_restore, 176);
 IS_SIZE(sched_event, 336);
 IS_SIZE(sched_decision, 48);
 IS_SIZE(sched_policy, 24);
@@ -185,6 +185,7 @@ static void code_request(struct coder *c, struct sched_request *q,
     FIELD(c, q->min_run_ms);
     FIELD(c, q->work_ms);
     FIELD(c, q->attained_ms);
+    FIELD(c, q->limit_ms);
     UP_TO(c, q->option_count, SCHED_MAX_OPTIONS);
     for (uint32_t i = 0; i < q->option_count; i++)
         code_option(c, &option[i]);

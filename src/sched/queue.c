@@ -292,7 +292,7 @@ static struct line *line_of(struct sched *s, const struct request *r)
     struct line *l = *head;
     while (l && (l->rank != rank || l->form != r->form || l->tenant != r->tenant ||
                  l->priority != r->priority || l->preemptible != r->preemptible ||
-                 l->min_run_ms != r->min_run_ms))
+                 l->min_run_ms != r->min_run_ms || l->limit_ms != r->limit_ms))
         l = l->next;
     if (l)
         return l;
@@ -309,6 +309,7 @@ static struct line *line_of(struct sched *s, const struct request *r)
                         .priority = r->priority,
                         .preemptible = r->preemptible,
                         .min_run_ms = r->min_run_ms,
+                        .limit_ms = r->limit_ms,
                         .rank = rank,
                         .level = service_level(s, r),
                         .ready_at = READY_NOT };
@@ -532,6 +533,7 @@ int request_create(struct sched *s, const struct sched_request *q, struct reques
                            .min_run_ms = q->min_run_ms,
                            .work_ms = q->work_ms,
                            .attained_ms = q->attained_ms,
+                           .limit_ms = q->limit_ms,
                            .form = f };
     request_remember(s, r);
     *out = r;

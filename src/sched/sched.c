@@ -227,6 +227,8 @@ int sched_find(const struct sched *s, uint64_t id, struct sched_view *out)
                                 .option = r->option,
                                 .place_count = r->place_count,
                                 .place = r->place };
+    if ((r->state == SCHED_RUNNING || r->state == SCHED_LEAVING) && r->limit_ms)
+        out->end_ms = calendar_bound(r);
     if (r->state == SCHED_NOMINATED)
         out->verdict = SCHED_BEING_MADE;
     if (r->state == SCHED_PENDING) {

@@ -26,7 +26,7 @@ struct line {
     struct form *form;
     uint32_t tenant, priority;
     bool preemptible;
-    uint64_t min_run_ms;
+    uint64_t min_run_ms, limit_ms;
     uint64_t rank; /* by the policy's order: lower goes first */
     uint32_t level;
     struct request *head, *tail;
@@ -53,6 +53,7 @@ struct request {
     bool preemptible;
     uint64_t min_run_ms, start_ms;
     uint64_t work_ms, attained_ms;
+    uint64_t limit_ms; /* 0: none */
     enum sched_state state;
     bool restored; /* its places were given, not chosen */
     uint32_t option;
@@ -318,6 +319,11 @@ int nomination_settle(struct sched *s, struct request *r);
 int nomination_left(struct sched *s, const struct request *v);
 /* It will not come: give back what it took. */
 void nomination_drop(struct sched *s, struct request *r);
+
+/* ---- calendar.c: when what runs ends ---- */
+
+/* It ends by then, if it started when it says: by its limit; UINT64_MAX: nobody knows. */
+uint64_t calendar_bound(const struct request *r);
 
 /* ---- restore.c: what runs already ---- */
 

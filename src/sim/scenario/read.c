@@ -431,6 +431,11 @@ static void read_predicted(struct reader *r)
     submission(r)->request.work_ms = words_duration(&r->w);
 }
 
+static void read_limit(struct reader *r)
+{
+    submission(r)->request.limit_ms = words_duration(&r->w);
+}
+
 static void read_undisturbed(struct reader *r)
 {
     words_need(&r->w, "for");
@@ -472,15 +477,11 @@ static void read_avoids(struct reader *r)
 }
 
 static const struct clause submit_clauses[] = {
-    { "priority", read_priority },
-    { "never", read_never },
-    { "runs", read_runs },
-    { "predicted", read_predicted },
-    { "undisturbed", read_undisturbed },
-    { "leaves", read_leaves },
-    { "requeued", read_requeued },
-    { "every", read_every },
-    { "needs", read_needs },
+    { "priority", read_priority }, { "never", read_never },
+    { "runs", read_runs },         { "predicted", read_predicted },
+    { "limit", read_limit },       { "undisturbed", read_undisturbed },
+    { "leaves", read_leaves },     { "requeued", read_requeued },
+    { "every", read_every },       { "needs", read_needs },
     { "avoids", read_avoids },
 };
 

@@ -91,9 +91,10 @@ static int granted(struct run *r, const struct sched_decision *d)
     struct job *j = &r->job[job];
     job_becomes(r, job, JOB_RUNS);
     j->node = r->node_name[d->place[0].node];
-    if (!j->sub->run_ms)
-        return 0;
-    return job_timer(r, job, TIMER_DONE, sub_sat_u64(j->sub->run_ms, j->ran_ms));
+    uint64_t run_ms = j->sub->run_ms ? sub_sat_u64(j->sub->run_ms, j->ran_ms) : NEVER;
+    if (j->sub->request.limit_ms) /* it is killed */
+        run_ms = min_u64(run_ms, j->sub->request.limit_ms);
+    return run_ms == NEVER ? 0 : job_timer(r, job, TIMER_DONE, run_ms);
 }
 
 static int told(struct run *r, const struct sched_decision *d)

@@ -6,9 +6,9 @@
  *   t 3 1 [WEIGHT]         tenant 3 below tenant 1
  *   q 3 0 2000 -           quota of tenant 3, model 0 (*: of all, at their prices): deserves 2000 milli, no limit
  *   p 1 2000               a device of model 1 counts as two
- *   s 7 3 50 ASK [f] [mN] [wN] [aN] [in=LEVEL] [near=LEVEL] [tag=N] [[?]with=N@LEVEL] [[?]apart=N@LEVEL]
+ *   s 7 3 50 ASK [f] [mN] [wN] [lN] [aN] [in=LEVEL] [near=LEVEL] [tag=N] [[?]with=N@LEVEL] [[?]apart=N@LEVEL]
  *                          request 7 of tenant 3, priority 50; f: never evicted; mN: not before N ms; wN: runs
- *                          for N ms, predicted; aN: ran for N ms before;
+ *                          for N ms, predicted; lN: at most N ms; aN: ran for N ms before;
  *                          in, near: all within a node, rack, zone: required, preferred;
  *                          with, apart: at a device, too; ?: preferred
  *                          ASK: 500 | 2x500 (two devices of one node) | 3*500 (a gang of three nodes)
@@ -21,6 +21,7 @@
  *   c 0, o 0               close, open node 0
  *   @1000                  it is 1000 ms; the answer says so, too
  *   k                      tick
+ *   ! 7                    the answer says by when 7 has ended: "7<60000"
  *   ? 7                    the answer says on which nodes 7 has its places: "7=0,0,2"
  * Commands are separated by ';'.  The answer lists the decisions: "+7" granted,
  * "+7/1" by its second option, "-5p7" told to go by priority for 7, "-5r7" by reclaim, "-5s7" by service, "!7"
@@ -187,6 +188,8 @@ static inline void script_request(struct script *r, char **word, int words)
             q->min_run_ms = n;
         if (word[i][0] == 'w' && word[i][1] != 'i')
             q->work_ms = n;
+        if (word[i][0] == 'l')
+            q->limit_ms = n;
         if (word[i][0] == 'a' && word[i][1] != 'p')
             q->attained_ms = n;
         if (word[i][0] == 'b')
@@ -213,6 +216,16 @@ static inline void script_where(struct script *r, uint64_t id)
     for (uint32_t i = 0; i < v.place_count; i++)
         at += (size_t)snprintf(r->answer + at, sizeof r->answer - at, "%s%u", i ? "," : "",
                                v.place[i].node);
+}
+
+static inline void script_until(struct script *r, uint64_t id)
+{
+    struct sched_view v;
+    size_t at = strlen(r->answer);
+    if (sched_find(r->s, id, &v))
+        abort();
+    snprintf(r->answer + at, sizeof r->answer - at, "%s%lu<%lu", at ? " " : "", id,
+             v.end_ms);
 }
 
 static inline void script_command(struct script *r, char **word, int words)
@@ -243,6 +256,9 @@ static inline void script_command(struct script *r, char **word, int words)
         e.kind = SCHED_SET_PRICE;
         e.price = (struct sched_price){ n[1], n[2] };
         break;
+    case '!':
+        script_until(r, n[1]);
+        return;
     case '?':
         script_where(r, n[1]);
         return;

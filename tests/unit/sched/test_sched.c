@@ -33,6 +33,15 @@ static const struct {
       "n 2; s 9 0 50 2x1000 f; s 1 0 50 1000 f; s 2 0 50 1000:1 f; s 3 0 50 1000 f; e 9",
       "+9 +1 +2" },
 
+    /* kill limits */
+    { "what has a limit ends by it", "n 1; @5; s 1 0 50 500 l1000; ! 1", "@5 +1 1<1005" },
+    { "… counted from its own start, also after a restart",
+      "n 1; @5000; r 1 0 50 500 0.0 b2000 l4000; ! 1", "@5000 1<6000" },
+    { "… who has none may run for ever", "n 1; s 1 0 50 500 w1000; ! 1", "+1 1<0" },
+    { "other limits are other lines: one may find room where another does not",
+      "n 1; s 1 0 50 1000; s 2 0 50 500 l10; s 3 0 50 500 l20; e 2; e 1; ! 3",
+      "+1 +3 3<20" },
+
     /* gangs and alternatives */
     { "a gang is whole", "n 1 0 2; s 1 0 50 3*600; s 2 0 50 2*600", "+2" },
     { "a gang that has no place takes none",

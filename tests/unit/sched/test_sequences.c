@@ -389,6 +389,7 @@ static void make_request(struct run *r, struct known *k)
                                    .min_run_ms = 1000 * rng_below(&r->rng, 3),
                                    .work_ms = 1000 * rng_below(&r->rng, 100),
                                    .attained_ms = 1000 * rng_below(&r->rng, 20),
+                                   .limit_ms = 10000 * rng_below(&r->rng, 4),
                                    .option_count = 1 + (rng_below(&r->rng, 6) == 0) };
     for (uint32_t i = 0; i < k->q.option_count; i++) {
         k->option[i].group_count = groups;

@@ -91,6 +91,7 @@ struct sched_request {
     uint64_t min_run_ms;  /* … but not before it ran this long */
     uint64_t work_ms;     /* how long it will run in all, predicted; 0: unknown */
     uint64_t attained_ms; /* how long it ran before: it was evicted and goes on */
+    uint64_t limit_ms; /* once started it runs no longer: the caller ends it; 0: no limit */
     uint32_t option_count;
     const struct sched_option *option; /* in order of preference; copied */
     struct sched_ties ties;            /* in all options */
@@ -243,6 +244,7 @@ struct sched_view {
     bool unproven; /* the search gave up: a place there may be, it was not found */
     uint32_t place_count;
     const struct pool_place *place; /* lent until the next event */
+    uint64_t end_ms; /* of what runs: it ends by then, by its limit; 0: not known */
 };
 
 int sched_find(const struct sched *s, uint64_t id, struct sched_view *out);

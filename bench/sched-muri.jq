@@ -31,4 +31,9 @@ def header($columns): ($columns | row), "|" + ($columns | map("---|") | join("")
       ($p.srsf.avg_jct_s | hours), ($p.sluice.avg_jct_s | hours), ($p.sluice.avg_jct_s / $p.srsf.avg_jct_s - 1 | percent),
       ($p.srsf.p99_jct_s | hours), ($p.sluice.p99_jct_s | hours),
       ($p.tiresias.avg_jct_s | hours), ($p["sluice-blind"].avg_jct_s | hours),
-      ($p["sluice-blind"].avg_jct_s / $p.tiresias.avg_jct_s - 1 | percent)] | row)
+      ($p["sluice-blind"].avg_jct_s / $p.tiresias.avg_jct_s - 1 | percent)] | row),
+  "", "`sluice-shared` lets jobs take turns on the same GPUs, as Muri does and at the pace of its simulator's own model; Muri-S knows the run times too:", "",
+  header(["trace", "average JCT: Muri-S", "sluice-shared", "less Muri-S", "p99: Muri-S", "sluice-shared"]),
+  (.[] | .trace as $t | (.policies | map({ key: .policy, value: . }) | from_entries) as $p | $theirs["\($t) Muri_S"] as $m
+    | $p["sluice-shared"] as $s | select($m and $s) | [$t, ($m.avg_jct_s | hours), ($s.avg_jct_s | hours),
+      ($s.avg_jct_s / $m.avg_jct_s - 1 | percent), ($m.p99_jct_s | hours), ($s.p99_jct_s | hours)] | row)

@@ -25,7 +25,7 @@ static const struct sim_option jobs_options[] = {
     { "nodes", "NxD", "N nodes of D devices each, such as 8x8; or a csv file with a column gpu, a row"
       " per node", .required = true },
     { "policy", "LIST", "names between commas: fifo, sjf, srtf, srsf, tiresias, qssf, sluice, sluice-blind,"
-      " sluice-history, sluice-told (default: all)" },
+      " sluice-history, sluice-told, sluice-shared (default: all; sluice-shared for muri only)" },
     { "ties", "N", "average over N orders of the jobs that were submitted at the same moment, drawn by"
       " seed (default: 10; muri: 1); 1 is the order of the file", .min = 1, .max = 1000 },
     { "log", "FILE", "write what the scheduler core was told and decided, for sluice-sim replay; of one"
@@ -62,6 +62,8 @@ const struct sim_command sim_commands[] = {
           " steps. qssf: the least predicted time x devices first, from what the same owner ran before."
           " In fifo, sjf and qssf the first in the queue holds up all behind and nobody is stopped; the"
           " others stop jobs. sjf, srtf and srsf know the run times.\n\n"
+          "sluice-shared lets jobs take turns on the same devices, at the pace of Muri's own model of"
+          " interleaved stages.\n\n"
           "A muri trace is run by the rules of Muri's simulator, the others by those of HeliosArtifact"
           " (src/sim/README.md), so that the figures stand beside the published ones. Jobs that ask for no"
           " device, or for more than the nodes have, are counted and in no average. A percentile needs"

@@ -50,7 +50,7 @@ static int open_log(const struct sim_args *args, struct plan *p, struct sl_err *
 static int make_plan(const struct sim_args *args, struct plan *p, struct sl_err *err)
 {
     const char *names[MAX_POLICIES], *format = sim_value(args, "format");
-    unsigned count = 0;
+    unsigned count = 0, chosen;
     while (count < MAX_POLICIES && jobsim_policy_name(count)) {
         names[count] = jobsim_policy_name(count);
         count++;
@@ -63,6 +63,11 @@ static int make_plan(const struct sim_args *args, struct plan *p, struct sl_err 
         return rc;
     p->nodes = sim_value(args, "nodes");
     p->options = jobsim_options_of(format);
+    chosen = p->count;
+    for (unsigned i = p->count = 0; i < chosen; i++) /* all: those that can be run */
+        if (sim_value(args, "policy") ||
+            jobsim_policy_under(p->policies[i], p->options.rules))
+            p->policies[p->count++] = p->policies[i];
     p->options.start_overhead &= !sim_has(args, "no-start-overhead");
     p->orders = orders_of(args, p);
     return open_log(args, p, err);

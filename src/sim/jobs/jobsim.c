@@ -85,10 +85,28 @@ static void ends_remove(struct jobsim *sim, uint32_t job)
 
 /* ---- work ---- */
 
+/* Beside others it does in a cycle what takes own_ns alone. */
+static uint64_t work_of(const struct sim_job *j, uint64_t us)
+{
+    if (j->cycle_ns == j->own_ns)
+        return us;
+    return (uint64_t)((unsigned __int128)us * j->own_ns / j->cycle_ns);
+}
+
+/* The least time in which it does what is left. */
+static uint64_t time_for_left(const struct sim_job *j)
+{
+    if (j->cycle_ns == j->own_ns)
+        return j->left_us;
+    return (uint64_t)(((unsigned __int128)j->left_us * j->cycle_ns + j->own_ns - 1) /
+                      j->own_ns);
+}
+
 uint64_t jobsim_left_us(const struct jobsim *sim, uint32_t job)
 {
     const struct sim_job *j = &sim->jobs[job];
-    return j->state == SIM_JOB_RUNS ? j->end_us - sim->now_us : j->left_us;
+    uint64_t done_us = j->state == SIM_JOB_RUNS ? work_of(j, sim->now_us - j->since_us) : 0;
+    return sub_sat_u64(j->left_us, done_us);
 }
 
 uint64_t jobsim_ran_us(const struct jobsim *sim, uint32_t job)
@@ -102,9 +120,9 @@ static void settle(struct jobsim *sim, struct sim_job *j, uint64_t lost_us)
 {
     uint64_t ran_us = sim->now_us - j->since_us;
     j->outcome->ran_us += ran_us;
-    j->left_us -= sub_sat_u64(ran_us, lost_us);
+    j->left_us = sub_sat_u64(j->left_us, work_of(j, sub_sat_u64(ran_us, lost_us)));
     j->since_us = sim->now_us;
-    j->end_us = sim->now_us + j->left_us;
+    j->end_us = sim->now_us + time_for_left(j);
 }
 
 /* Muri's quirk. */
@@ -114,12 +132,79 @@ static void lose_start_overhead(struct jobsim *sim)
     sim->running = 0;
     for (uint32_t i = 0; i < running; i++) { /* a new heap, from the left */
         struct sim_job *j = &sim->jobs[sim->ends[i]];
-        settle(sim, j, j->lost_us);
+        settle(sim, j, j->all_lost_us);
         ends_add(sim, sim->ends[i]);
     }
 }
 
+/* ---- partners: a ring of the jobs that run on the same devices ---- */
+
+/* From now on its jobs run at the pace of those that are in it now. */
+static void set_pace(struct jobsim *sim, uint32_t first)
+{
+    const struct trace_stages *stages[MURI_MOST_PARTNERS];
+    uint32_t count = 0, job = first;
+    uint64_t lost_us = 0, cycle_ns = sim->jobs[first].own_ns;
+    do {
+        const struct sim_job *j = &sim->jobs[job];
+        lost_us += j->lost_us;
+        if (sim->jobs[job].own_ns)
+            stages[count++] = &sim->trace->stages[j->trace->stages];
+        job = j->partner;
+    } while (job != first);
+    if (count > 1)
+        cycle_ns = muri_cycle_ns(stages, count);
+    do {
+        struct sim_job *j = &sim->jobs[job];
+        settle(sim, j, 0);
+        j->cycle_ns = max_u64(cycle_ns, j->own_ns);
+        j->all_lost_us = lost_us;
+        j->end_us = sim->now_us + time_for_left(j);
+        j->stale = false;
+        sift(sim, job);
+        job = j->partner;
+    } while (job != first);
+}
+
+/* Its partners keep the devices. */
+static void leave_partners(struct jobsim *sim, uint32_t job)
+{
+    struct sim_job *j = &sim->jobs[job];
+    uint32_t before = j->partner;
+    while (sim->jobs[before].partner != job)
+        before = sim->jobs[before].partner;
+    sim->jobs[before].partner = j->partner;
+    sim->jobs[before].stale = true;
+    sim->doubled -= j->trace->devices;
+    j->partner = job;
+}
+
+static void mend_paces(struct jobsim *sim)
+{
+    for (uint32_t i = 0; i < sim->running;) {
+        bool stale = sim->jobs[sim->ends[i]].stale;
+        if (stale)
+            set_pace(sim, sim->ends[i]);
+        i = stale ? 0 : i + 1; /* the heap has moved */
+    }
+}
+
 /* ---- what a policy does ---- */
+
+static void begin_to_run(struct jobsim *sim, uint32_t job)
+{
+    struct sim_job *j = &sim->jobs[job];
+    j->state = SIM_JOB_RUNS;
+    j->cycle_ns = j->own_ns;
+    j->all_lost_us = j->lost_us;
+    j->stale = false;
+    j->since_us = sim->now_us;
+    j->end_us = sim->now_us + j->left_us;
+    ends_add(sim, job);
+    sim->starts++;
+    if (j->outcome->start_us == JOBSIM_NEVER)
+        j->outcome->start_us = sim->now_us;
+}
 
 void jobsim_start(struct jobsim *sim, uint32_t job, const uint32_t *device)
 {
@@ -136,13 +221,27 @@ void jobsim_start(struct jobsim *sim, uint32_t job, const uint32_t *device)
     for (uint32_t i = 0; i < count; i++)
         sim->next_device[device[i]] = i + 1 < count ? device[i + 1] : JOBSIM_NONE;
     j->first_device = device[0];
-    j->state = SIM_JOB_RUNS;
-    j->since_us = sim->now_us;
-    j->end_us = sim->now_us + j->left_us;
-    ends_add(sim, job);
-    sim->starts++;
-    if (j->outcome->start_us == JOBSIM_NEVER)
-        j->outcome->start_us = sim->now_us;
+    j->partner = job;
+    begin_to_run(sim, job);
+}
+
+void jobsim_join(struct jobsim *sim, uint32_t job, uint32_t host)
+{
+    struct sim_job *j = &sim->jobs[job], *h = &sim->jobs[host];
+    uint32_t count = 1;
+    for (uint32_t i = host; sim->jobs[i].partner != host; i = sim->jobs[i].partner)
+        count++;
+    if (j->state != SIM_JOB_WAITS || h->state != SIM_JOB_RUNS || !j->own_ns || !h->own_ns ||
+        j->trace->devices != h->trace->devices || count == MURI_MOST_PARTNERS) {
+        violation(sim, job, "shares devices of a job with which it cannot take turns");
+        return;
+    }
+    j->first_device = h->first_device;
+    j->partner = h->partner;
+    h->partner = job;
+    sim->doubled += j->trace->devices;
+    begin_to_run(sim, job);
+    set_pace(sim, host);
 }
 
 bool jobsim_try_start(struct jobsim *sim, uint32_t job)
@@ -158,9 +257,14 @@ bool jobsim_try_start(struct jobsim *sim, uint32_t job)
     return true;
 }
 
-static void give_devices(struct jobsim *sim, const struct sim_job *j)
+static void give_devices(struct jobsim *sim, uint32_t job)
 {
+    const struct sim_job *j = &sim->jobs[job];
     uint32_t device = j->first_device;
+    if (j->partner != job) {
+        leave_partners(sim, job);
+        return;
+    }
     for (uint32_t i = 0; i < j->trace->devices; i++) {
         cluster_give(&sim->cluster, device);
         device = sim->next_device[device];
@@ -175,9 +279,10 @@ void jobsim_stop(struct jobsim *sim, uint32_t job)
         return;
     }
     settle(sim, j, 0);
-    give_devices(sim, j);
+    give_devices(sim, job);
     ends_remove(sim, job);
     j->state = SIM_JOB_WAITS;
+    mend_paces(sim);
     if (j->stopped_at != sim->decisions)
         sim->stopped[sim->stopped_count++] = job;
     j->stopped_at = sim->decisions;
@@ -201,7 +306,7 @@ static void end_job(struct jobsim *sim, uint32_t job)
 {
     struct sim_job *j = &sim->jobs[job];
     settle(sim, j, 0);
-    give_devices(sim, j);
+    give_devices(sim, job);
     ends_remove(sim, job);
     j->state = SIM_JOB_OUTSIDE;
     j->outcome->end_us = sim->now_us;
@@ -252,8 +357,9 @@ static uint64_t next_moment(const struct jobsim *sim)
 
 static void advance(struct jobsim *sim, uint64_t to_us)
 {
-    uint64_t held = sim->cluster.device_count - sim->cluster.free;
-    sim->lent += (unsigned __int128)held * (to_us - sim->now_us);
+    uint64_t held = sim->cluster.device_count - sim->cluster.free, us = to_us - sim->now_us;
+    sim->lent += (unsigned __int128)held * us;
+    sim->lent_again += (unsigned __int128)sim->doubled * us;
     sim->now_us = to_us;
 }
 
@@ -263,6 +369,7 @@ static void run_moment(struct jobsim *sim)
         end_job(sim, sim->ends[0]);
     if (sim->options.start_overhead)
         lose_start_overhead(sim);
+    mend_paces(sim);
     while (sim->next_job < sim->job_count &&
            sim->jobs[sim->next_job].submit_us == sim->now_us)
         submit_job(sim, sim->next_job++);
@@ -277,7 +384,7 @@ static void check_sums(struct jobsim *sim)
         if (sim->jobs[i].outcome->fate == JOBSIM_ENDED)
             held += (unsigned __int128)sim->jobs[i].outcome->ran_us *
                     sim->jobs[i].trace->devices;
-    if (held != sim->lent)
+    if (held != sim->lent + sim->lent_again)
         jobsim_violation(sim, "the pool lent other device-time than the jobs held");
     if (sim->live)
         jobsim_violation(sim, "jobs wait, and nothing will happen any more");
@@ -306,6 +413,9 @@ static void begin_job(struct jobsim *sim, struct sim_job *j)
     bool muri = sim->options.rules == JOBSIM_MURI;
     j->work_us = t->duration_ms * (muri ? MURI_ITERATION_PERMILLE : 1000);
     j->left_us = j->work_us;
+    if (t->stages != TRACE_NONE)
+        j->own_ns =
+            (uint64_t)sim->trace->stages[t->stages].iteration_us * MURI_ITERATION_PERMILLE;
     j->lost_us =
         muri ? muri_start_overhead_us(names_text(&sim->trace->models, t->model), t->devices)
              : 0;

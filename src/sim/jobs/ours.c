@@ -8,12 +8,16 @@
  *   sluice-told     told how long each takes, as srtf and srsf are
  *   sluice          told under Muri's rules, where a job comes with its iterations and the
  *                   time of each; else blind
+ *   sluice-shared   told; and who would wait may take turns with who has a lease (share.h).
+ *                   When a host goes, its guests wait again; who is a guest though there is
+ *                   room for it gets a lease of its own.
  */
 #include <stdlib.h>
 
 #include "core/macros.h"
 #include "history.h"
 #include "policy.h"
+#include "share.h"
 #include "sim/schedlog.h"
 
 #define LEAST_ROUND_US 1000000u
@@ -28,6 +32,7 @@ struct todo {
 struct ours {
     struct sched *sched;
     enum knows knows;
+    struct share *share; /* NULL: nobody shares */
     struct history history;
     uint32_t node_devices; /* of the largest node */
     uint32_t waiting;
@@ -48,6 +53,7 @@ static void ours_destroy(void *state)
         return;
     sched_destroy(o->sched);
     history_finish(&o->history);
+    share_destroy(o->share);
     free(o->todo);
     free(o);
 }
@@ -107,6 +113,13 @@ static int create_told(struct jobsim *sim, void **state)
 {
     return create(sim, state, ALL);
 }
+static int create_shared(struct jobsim *sim, void **state)
+{
+    if (create(sim, state, ALL))
+        return -1;
+    ((struct ours *)*state)->share = share_create(sim);
+    return ((struct ours *)*state)->share ? 0 : -1;
+}
 
 static void submit(struct jobsim *sim, void *state, uint32_t job)
 {
@@ -116,7 +129,8 @@ static void submit(struct jobsim *sim, void *state, uint32_t job)
 static void finish(struct jobsim *sim, void *state, uint32_t job)
 {
     struct ours *o = state;
-    push(o, SCHED_END, job);
+    if (!o->share || share_host(o->share, job) == job) /* else the core does not know it */
+        push(o, SCHED_END, job);
     history_add(&o->history, sim->jobs[job].trace, sim->jobs[job].work_us);
 }
 
@@ -153,6 +167,17 @@ static struct sched_option devices_of(const struct ours *o, uint32_t devices)
     return option;
 }
 
+/* The host is gone, or must go: its guests wait again. */
+static void dismiss_guests(struct jobsim *sim, struct ours *o, uint32_t host)
+{
+    uint32_t guest[MURI_MOST_PARTNERS];
+    uint32_t count = o->share ? share_guests(o->share, sim, host, guest) : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        jobsim_stop(sim, guest[i]);
+        push(o, SCHED_SUBMIT, guest[i]);
+    }
+}
+
 static void take_decision(struct jobsim *sim, struct ours *o,
                           const struct sched_decision *d)
 {
@@ -163,6 +188,7 @@ static void take_decision(struct jobsim *sim, struct ours *o,
         jobsim_stop(sim, job);
         if (sim->options.rules == JOBSIM_HELIOS)
             jobsim_add_work(sim, job, jobsim_checkpoint_us(sim->jobs[job].trace->devices));
+        dismiss_guests(sim, o, job);
         push(o, SCHED_END, job);
         push(o, SCHED_SUBMIT, job);
         return;
@@ -172,6 +198,8 @@ static void take_decision(struct jobsim *sim, struct ours *o,
             sim->device[at++] =
                 sim->cluster.nodes[d->place[i].node].first + d->place[i].device[k];
     jobsim_start(sim, job, sim->device);
+    if (o->share)
+        share_set_host(o->share, job, job);
     o->waiting--;
 }
 
@@ -181,8 +209,10 @@ static void apply(struct jobsim *sim, struct ours *o, const struct todo *t)
     uint32_t count;
     struct sched_option option;
     struct sched_event e = { .kind = t->kind, .now_ms = sim->now_us / 1000 };
-    if (t->kind == SCHED_END)
+    if (t->kind == SCHED_END) {
         e.end = t->job;
+        dismiss_guests(sim, o, t->job);
+    }
     if (t->kind == SCHED_SUBMIT) {
         option = devices_of(o, sim->jobs[t->job].trace->devices);
         e.submit = (struct sched_request){
@@ -218,18 +248,64 @@ static uint64_t next_level_us(const struct jobsim *sim)
     return at;
 }
 
+static void apply_all(struct jobsim *sim, struct ours *o)
+{
+    while (!sim->rc && o->count) {
+        struct todo t = o->todo[o->first++ & o->mask];
+        o->count--;
+        apply(sim, o, &t);
+    }
+}
+
+/* A guest for whom there is room gets a lease of its own. */
+static void part(struct jobsim *sim, struct ours *o)
+{
+    uint32_t *guest = sim->scratch;
+    uint32_t count = share_list(o->share, sim, SIM_JOB_RUNS, true, guest);
+    for (uint32_t i = 0; i < count && !sim->rc; i++) {
+        const struct sim_job *j = &sim->jobs[guest[i]];
+        if (j->state != SIM_JOB_RUNS || share_host(o->share, guest[i]) == guest[i] ||
+            !cluster_find_best(&sim->cluster, j->trace->devices, sim->device))
+            continue;
+        jobsim_stop(sim, guest[i]);
+        push(o, SCHED_SUBMIT, guest[i]);
+        apply_all(sim, o);
+    }
+}
+
+/* Who waits becomes a guest, if that is a gain; to the core it is over. */
+static void join(struct jobsim *sim, struct ours *o)
+{
+    uint32_t *job = sim->scratch;
+    uint32_t count = share_list(o->share, sim, SIM_JOB_WAITS, false, job);
+    share_forget(o->share);
+    for (uint32_t i = 0; i < count && !sim->rc; i++) {
+        uint32_t host = sim->jobs[job[i]].state == SIM_JOB_WAITS
+                            ? share_find(o->share, sim, job[i])
+                            : JOBSIM_NONE;
+        if (host == JOBSIM_NONE)
+            continue;
+        jobsim_join(sim, job[i], host);
+        share_set_host(o->share, job[i], host);
+        o->waiting--;
+        push(o, SCHED_END, job[i]);
+        apply_all(sim, o);
+    }
+}
+
 static uint64_t decide(struct jobsim *sim, void *state)
 {
     struct ours *o = state;
-    bool ticked = false;
-    while (!sim->rc && (o->count || (o->waiting && !ticked))) {
-        struct todo t = { .kind = SCHED_TICK };
-        ticked = !o->count; /* last: who may be evicted has changed by then */
-        if (o->count) {
-            t = o->todo[o->first++ & o->mask];
-            o->count--;
-        }
-        apply(sim, o, &t);
+    bool settled = false;
+    while (!sim->rc && !settled) {
+        apply_all(sim, o);
+        if (o->waiting) /* last: who may be evicted has changed by then */
+            apply(sim, o, &(struct todo){ .kind = SCHED_TICK });
+        settled = !o->count;
+    }
+    if (o->share) {
+        part(sim, o);
+        join(sim, o);
     }
     return o->waiting && o->knows == NOTHING ? next_level_us(sim) : JOBSIM_NEVER;
 }
@@ -239,6 +315,7 @@ static uint64_t decide(struct jobsim *sim, void *state)
         create, submit, finish, decide, ours_destroy \
     }
 
+const struct job_policy job_policy_sluice_shared = OURS(create_shared);
 const struct job_policy job_policy_sluice = OURS(create_by_trace);
 const struct job_policy job_policy_sluice_blind = OURS(create_blind);
 const struct job_policy job_policy_sluice_history = OURS(create_history);

@@ -43,6 +43,10 @@ static const struct {
       "our own, run times known beforehand",
       { &job_policy_sluice_told, &job_policy_sluice_told },
       true },
+    { "sluice-shared",
+      "our own, told, and who waits may take turns with who runs (muri)",
+      { [JOBSIM_MURI] = &job_policy_sluice_shared },
+      true },
 };
 
 const char *jobsim_policy_name(unsigned i)
@@ -55,6 +59,11 @@ const char *jobsim_policy_about(unsigned i)
     return i < ARRAY_LEN(policies) ? policies[i].about : NULL;
 }
 
+bool jobsim_policy_under(unsigned i, enum jobsim_rules rules)
+{
+    return policies[i].rules[rules];
+}
+
 bool jobsim_policy_has_log(unsigned i)
 {
     return policies[i].has_log;
@@ -64,8 +73,11 @@ const struct job_policy *job_policy_find(const char *name, enum jobsim_rules rul
                                          struct sl_err *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(policies); i++)
-        if (!strcmp(name, policies[i].name))
+        if (!strcmp(name, policies[i].name)) {
+            if (!policies[i].rules[rules])
+                sl_fail(err, SL_INVALID, "'%s' needs the stages of a muri trace", name);
             return policies[i].rules[rules];
+        }
     sl_fail(err, SL_INVALID, "'%.40s' is no policy for jobs", name);
     return NULL;
 }

@@ -28,14 +28,19 @@ struct sim_job {
     struct jobsim_outcome *outcome;
     enum sim_job_state state;
     uint64_t submit_us;
-    uint64_t work_us;      /* all of it: under Muri's rules more than trace->duration_ms */
-    uint64_t left_us;      /* of it, at since_us */
-    uint64_t since_us;     /* runs: since then without a change */
-    uint64_t lost_us;      /* at every event */
-    uint64_t stopped_at;   /* the decision that stopped it while it ran */
-    uint64_t end_us;       /* runs: when it will be done */
-    uint32_t heap_at;      /* its place among the ends */
+    uint64_t work_us;     /* all of it: under Muri's rules more than trace->duration_ms */
+    uint64_t left_us;     /* of it, at since_us */
+    uint64_t since_us;    /* runs: since then without a change */
+    uint64_t own_ns;      /* an iteration alone; 0: the trace has no stages, nobody joins */
+    uint64_t cycle_ns;    /* runs: an iteration beside those who share its devices */
+    uint64_t lost_us;     /* at every event, alone */
+    uint64_t all_lost_us; /* runs: the same of it and its partners together */
+    uint64_t stopped_at;  /* the decision that stopped it while it ran */
+    uint64_t end_us;      /* runs: when it will be done */
+    uint32_t heap_at;     /* its place among the ends */
     uint32_t first_device; /* it holds, the others behind */
+    uint32_t partner; /* runs: the next in the ring of those on its devices; itself alone */
+    bool stale;       /* a partner left: the ring's pace is to be made anew */
 };
 
 struct jobsim {
@@ -61,7 +66,9 @@ struct jobsim {
     uint64_t tick_us;      /* when the policy wants to be asked again */
     uint64_t decisions, starts;
     uint32_t idle_decisions; /* in a row, with nothing running and nothing to come */
+    uint32_t doubled;        /* devices that running jobs hold beyond the first on each */
     unsigned __int128 lent;  /* device-microseconds */
+    unsigned __int128 lent_again; /* of them, what had a holder already */
     struct sl_err *err;
     int rc; /* the first violation */
 };
@@ -77,6 +84,9 @@ struct job_policy {
 
 /* Start on these devices, as many as the job asks for. */
 void jobsim_start(struct jobsim *sim, uint32_t job, const uint32_t *device);
+/* Start on the devices of a running job of as many, and share them with it and its partners:
+ * from then on all take turns at Muri's stages (muri_cycle_ns). */
+void jobsim_join(struct jobsim *sim, uint32_t job, uint32_t host);
 /* Start where the rules' search finds room; false if it finds none. */
 bool jobsim_try_start(struct jobsim *sim, uint32_t job);
 void jobsim_stop(struct jobsim *sim, uint32_t job);
@@ -102,6 +112,11 @@ static inline uint64_t device_time(uint64_t us, uint32_t devices)
 const struct job_policy *job_policy_find(const char *name, enum jobsim_rules rules,
                                          struct sl_err *err);
 
+/* The iteration that `count` jobs have in common on the same devices, each with its stages
+ * (muri.c). */
+#define MURI_MOST_PARTNERS 4
+uint64_t muri_cycle_ns(const struct trace_stages *const *jobs, uint32_t count);
+
 /* Muri's start overhead of a job that trains this model on so many devices. */
 uint64_t muri_start_overhead_us(const char *model, uint32_t devices);
 
@@ -115,6 +130,7 @@ extern const struct job_policy job_policy_fifo, job_policy_sjf, job_policy_qssf;
 extern const struct job_policy job_policy_srtf_helios, job_policy_srsf_helios;
 extern const struct job_policy job_policy_srtf_muri, job_policy_srsf_muri;
 extern const struct job_policy job_policy_tiresias_muri, job_policy_tiresias_lucid;
+extern const struct job_policy job_policy_sluice_shared;
 extern const struct job_policy job_policy_sluice, job_policy_sluice_blind,
     job_policy_sluice_history, job_policy_sluice_told;
 

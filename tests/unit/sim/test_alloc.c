@@ -148,13 +148,15 @@ static bool replayed(void)
 }
 
 /* Every policy on the sample, and what it comes to. */
-static bool simulated(void)
+static bool simulate_all(enum jobsim_rules rules, const char *format, const char *file)
 {
     AUTO_TRACE struct trace t = { 0 };
     AUTO_TEXT struct text text = { 0 };
-    const struct jobsim_options o = { .rules = JOBSIM_HELIOS, .tie_order = 1 };
-    bool ok = opened("jobs.csv", &text) && checked(trace_read("csv", &text, &t, &err));
+    const struct jobsim_options o = { .rules = rules, .tie_order = 1 };
+    bool ok = opened(file, &text) && checked(trace_read(format, &text, &t, &err));
     for (unsigned p = 0; ok && jobsim_policy_name(p); p++) {
+        if (!jobsim_policy_under(p, rules))
+            continue;
         AUTO_JOBSIM_RESULT struct jobsim_result r = { 0 };
         struct jobstats s = { 0 };
         ok = checked(jobsim_run(jobsim_policy_name(p), &t, "2x2", &o, &r, &err)) &&
@@ -164,6 +166,15 @@ static bool simulated(void)
         json_decref(j);
     }
     return ok;
+}
+
+static bool simulated(void)
+{
+    return simulate_all(JOBSIM_HELIOS, "csv", "jobs.csv");
+}
+static bool interleaved(void)
+{
+    return simulate_all(JOBSIM_MURI, "muri", "muri.csv");
 }
 
 /* A scenario, read and run. */
@@ -215,6 +226,7 @@ static void the_nth_allocation_fails(void **state)
         { "virtual clusters", helios },
         { "the command openb", openb },
         { "a simulated trace", simulated },
+        { "jobs that take turns", interleaved },
         { "a scenario", played },
         { "a log, and its replay", replayed },
     };

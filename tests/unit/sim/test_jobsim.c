@@ -211,6 +211,83 @@ static void muri_by_hand(void **state)
     check_rows(rows, ARRAY_LEN(rows), &muri_without);
 }
 
+/* data, computing and talking of an iteration in milliseconds */
+static void common_iterations(void **state)
+{
+    static const struct {
+        const char *label;
+        uint32_t count, ms[4][3];
+        uint64_t want_ns;
+    } rows[] = {
+        { "alone: 1.015 times its time", 1, { { 40, 30, 20 } }, 101500000 },
+        { "one loads while the other computes",
+          2,
+          { { 100, 0, 0 }, { 0, 100, 0 } },
+          131034482 },
+        { "two that only load do not meet",
+          2,
+          { { 100, 0, 0 }, { 100, 0, 0 } },
+          131034482 },
+        { "one after the other on the GPU",
+          2,
+          { { 0, 100, 0 }, { 0, 100, 0 } },
+          262068965 },
+        { "as wholes: 110 + 70", 2, { { 100, 60, 0 }, { 70, 80, 30 } }, 235862068 },
+        { "three at three things",
+          3,
+          { { 90, 0, 0 }, { 0, 40, 0 }, { 0, 0, 40 } },
+          133004926 },
+        { "four: data has two of four slots",
+          4,
+          { { 100, 50, 50 }, { 100, 50, 50 }, { 100, 50, 50 }, { 100, 50, 50 } },
+          269950738 },
+        { "the slowest is waited for",
+          4,
+          { { 0, 10, 0 }, { 0, 10, 0 }, { 0, 10, 0 }, { 500, 10, 0 } },
+          701871921 },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct trace_stages s[4];
+        const struct trace_stages *jobs[4];
+        for (uint32_t k = 0; k < 4; k++) {
+            s[k] = (struct trace_stages){ .iteration_us = 100000 };
+            for (unsigned stage = 0; stage < 3; stage++)
+                s[k].stage_us[stage] = rows[i].ms[k][stage] * 1000;
+            jobs[k] = &s[k];
+        }
+        uint64_t have_ns = muri_cycle_ns(jobs, rows[i].count);
+        if (have_ns != rows[i].want_ns)
+            fail_msg("row \"%s\": have %llu", rows[i].label, (unsigned long long)have_ns);
+    }
+}
+
+static void taking_turns(void **state)
+{
+    static const struct row rows[] = {
+        { "who would wait shares, 1.291 times as long", "sluice-shared", "1x1",
+          "a,1,0,100,dqn,100,100,0,0\nb,1,0,100,bert,100,0,100,0\n",
+          "a 0-13.103449 b 0-13.103449" },
+        { "not if both need the same", "sluice-shared", "1x1",
+          "a,1,0,100,bert,100,0,100,0\nb,1,0,100,bert,100,0,100,0\n",
+          "a 0-10.15 b 10.15-20.3" },
+        { "nor on other devices than the host's", "sluice-shared", "1x2",
+          "a,2,0,100,dqn,100,100,0,0\nb,1,0,300,bert,100,0,100,0\n",
+          "a 0-10.15 b 10.15-40.6" },
+        { "nor where there is room", "sluice-shared", "1x2",
+          "a,1,0,100,dqn,100,100,0,0\nb,1,0,100,bert,100,0,100,0\n",
+          "a 0-10.15 b 0-10.15" },
+        /* b has 20.3 - 10.15 left when a ends */
+        { "the guest goes on alone", "sluice-shared", "1x1",
+          "a,1,0,100,dqn,100,100,0,0\nb,1,0,200,bert,100,0,100,0\n",
+          "a 0-13.103449 b 0-23.253449" },
+        { "its own lease as soon as there is room", "sluice-shared", "1x2",
+          "a,1,0,100,dqn,100,100,0,0\nc,1,0,50,bert,100,0,100,0\nb,1,0,200,bert,100,0,100,"
+          "0\n",
+          "a 0-11.293879 c 0-5.075 b 0-21.443879" },
+    };
+    check_rows(rows, ARRAY_LEN(rows), &muri_without);
+}
+
 static void muri_start_overhead(void **state)
 {
     static const struct row rows[] = {
@@ -232,6 +309,11 @@ static void muri_start_overhead(void **state)
         { "a model without a row: 10 s", "srtf", "1x2",
           "a,1,0,1000,other,100,0,0,0\nb,1,50000,10,vgg16,100,0,0,0\n",
           "a 0-112.515 b 50-51.015" },
+        /* 5 and 7 s, both from both */
+        { "partners lose each other's too", "sluice-shared", "1x1",
+          "a,1,0,100,dqn,100,100,0,0\nb,1,0,100,vgg16,100,0,100,0\nc,2,13000,1,dqn,1,0,0,"
+          "0\n",
+          "a 0-25.103449 b 0-25.103449 c rejected" },
         { "under every policy", "fifo", "1x2",
           "a,1,0,1000,dqn,100,0,0,0\nb,1,10000,10,vgg16,100,0,0,0\n",
           "a 0-107.515 b 10-11.015" },
@@ -417,6 +499,9 @@ static void bad_input(void **state)
     read_rows(JOBSIM_HELIOS, "a,0,1,10,\n", &t);
     ROW("no such policy", jobsim_run("fif", &t, "1x1", &helios, &r, &err) == -SL_INVALID);
     ROW_STR("its name", err.msg, "'fif' is no policy for jobs");
+    ROW("not without stages",
+        jobsim_run("sluice-shared", &t, "1x1", &helios, &r, &err) == -SL_INVALID);
+    ROW_STR("which it needs", err.msg, "'sluice-shared' needs the stages of a muri trace");
     AUTO_BUF struct buf rows = { 0 };
     AUTO_TRACE struct trace absurd = { 0 };
     for (int i = 0; i < 2500; i++)
@@ -445,8 +530,9 @@ static char *random_rows(enum jobsim_rules rules, uint32_t *seed)
         uint32_t devices = any(seed, 4) ? 1 + any(seed, 4) : any(seed, 20);
         uint32_t submit = any(seed, span), length = any(seed, 6) ? any(seed, 500) : 20000;
         if (rules == JOBSIM_MURI)
-            buf_addf(&rows, "%u,%u,%u,%u,%s,%u,0,0,0\n", i, devices, submit * 1000,
-                     1 + length, models[any(seed, 4)], 1 + any(seed, 1500));
+            buf_addf(&rows, "%u,%u,%u,%u,%s,%u,%u,%u,%u\n", i, devices, submit * 1000,
+                     1 + length, models[any(seed, 4)], 1 + any(seed, 1500), any(seed, 700),
+                     any(seed, 400), any(seed, 100));
         else
             buf_addf(&rows, "%u,%u,%u,%u.%03u,o%u\n", i, submit, devices, length,
                      any(seed, 1000), any(seed, 3));
@@ -466,6 +552,8 @@ static void random_traces(void **state)
         AUTO_TRACE struct trace t = { 0 };
         read_rows(o->rules, rows, &t);
         for (unsigned p = 0; jobsim_policy_name(p); p++) {
+            if (!jobsim_policy_under(p, o->rules))
+                continue;
             AUTO_JOBSIM_RESULT struct jobsim_result r = { 0 };
             struct sl_err err = { 0 };
             if (jobsim_run(jobsim_policy_name(p), &t, pool, o, &r, &err) < 0)
@@ -515,12 +603,20 @@ static void pools(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(queues),       cmocka_unit_test(places),
-    cmocka_unit_test(preemption),   cmocka_unit_test(our_own),
-    cmocka_unit_test(muri_by_hand), cmocka_unit_test(muri_start_overhead),
-    cmocka_unit_test(tie_orders),   cmocka_unit_test(averages_and_percentiles),
-    cmocka_unit_test(a_report),     cmocka_unit_test(violations_are_found),
-    cmocka_unit_test(bad_input),    cmocka_unit_test(random_traces),
+    cmocka_unit_test(queues),
+    cmocka_unit_test(places),
+    cmocka_unit_test(preemption),
+    cmocka_unit_test(our_own),
+    cmocka_unit_test(common_iterations),
+    cmocka_unit_test(taking_turns),
+    cmocka_unit_test(muri_by_hand),
+    cmocka_unit_test(muri_start_overhead),
+    cmocka_unit_test(tie_orders),
+    cmocka_unit_test(averages_and_percentiles),
+    cmocka_unit_test(a_report),
+    cmocka_unit_test(violations_are_found),
+    cmocka_unit_test(bad_input),
+    cmocka_unit_test(random_traces),
     cmocka_unit_test(pools),
 };
 ROWS_MAIN(tests)

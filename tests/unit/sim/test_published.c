@@ -637,6 +637,25 @@ static void muri_averages_are_the_published_ones(void **state)
     }
 }
 
+/* Muri-S' averages; ours is to be at most a tenth above. */
+static void shared_is_near_muri(void **state)
+{
+    static const struct {
+        const char *name;
+        double avg_jct_s;
+    } rows[] = { { "muri/trace/trace1.csv", 867705.7941 },
+                 { "muri/trace/trace1_pr.csv", 1467191.905 },
+                 { "muri/trace/trace3.csv", 85502.55387 },
+                 { "muri/trace/trace3_pr.csv", 537776.6163 } };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct jobstats s;
+        if (!is_there(rows[i].name))
+            skip();
+        simulate("sluice-shared", "muri", rows[i].name, "8x8", 1, &s);
+        ROW(rows[i].name, s.avg_jct_s < 1.1 * rows[i].avg_jct_s);
+    }
+}
+
 /* HeliosArtifact counts each job under SRTF a second longer. */
 static void philly_week1_srtf_is_the_published_one(void **state)
 {
@@ -712,6 +731,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(azure_requests),
     cmocka_unit_test(helios_earth_allocates_two_thirds),
     cmocka_unit_test(muri_averages_are_the_published_ones),
+    cmocka_unit_test(shared_is_near_muri),
     cmocka_unit_test(philly_week1_srtf_is_the_published_one),
     cmocka_unit_test(philly_week1_is_within_two_percent),
 };

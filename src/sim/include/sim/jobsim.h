@@ -15,9 +15,10 @@
  *   helios  S-Lab's HeliosArtifact (SC 2021): the fullest node that fits, and 7, 30 or
  *           60 s of further work for a job that is pre-empted.
  *
- * Every run checks itself and fails with -SL_INTERNAL: no device is held twice; a job
+ * Every run checks itself and fails with -SL_INTERNAL: no device is held twice but by jobs
+ * that take turns on all of theirs; a job
  * holds as many as it asked for, and runs for at least its work; the device-time that the
- * pool lent equals what the jobs held; all jobs end; no policy waits for ever.
+ * pool lent, once for each of those who took turns, equals what the jobs held; all jobs end; no policy waits for ever.
  */
 #ifndef SIM_JOBSIM_H
 #define SIM_JOBSIM_H
@@ -77,6 +78,8 @@ void jobsim_result_finish(struct jobsim_result *r);
 /* The name and one line about the i-th policy; NULL after the last. */
 const char *jobsim_policy_name(unsigned i);
 const char *jobsim_policy_about(unsigned i);
+/* Can it be run by these rules? */
+bool jobsim_policy_under(unsigned i, enum jobsim_rules rules);
 /* Is it on the scheduler core?  Only such a one writes a log. */
 bool jobsim_policy_has_log(unsigned i);
 

@@ -137,7 +137,8 @@ struct pool_node mix_node(struct mix *m, uint32_t i, uint32_t nodes, uint32_t de
                            .host_mem_bytes = of_list(m, "host_gib_per_device") * size * GIB,
                            .device_count = count };
     for (uint32_t k = 0; k < count; k++)
-        n.device[k] = (struct pool_device){ model, m->device_mem[model] };
+        n.device[k] =
+            (struct pool_device){ .model = model, .mem_bytes = m->device_mem[model] };
     n.labels.bits[0] = 1ull << set % racks;
     n.labels.bits[FEATURE_AT / 64] = set / racks; /* a set of features, as bits */
     m->given += count;
@@ -257,12 +258,17 @@ struct sched_request mix_request(struct mix *m)
         m->option[0].group[0].count = gang_size(m);
     } else if (chance(m, "alternative_percent")) {
         r.option_count = 2; /* two large devices or four of half the memory */
-        m->option[0].group[0].ask = (struct pool_ask){ 2,         1000,      large,
-                                                       16000,     128 * GIB, 0,
-                                                       { { 0 } }, { { 0 } }, 0 };
-        m->option[1].group[0] = (struct sched_group){
-            { 4, 1000, small, 28000, 200 * GIB, 0, { { 0 } }, { { 0 } }, 0 }, 1
-        };
+        m->option[0].group[0].ask = (struct pool_ask){ .devices = 2,
+                                                       .permille = 1000,
+                                                       .mem_bytes = large,
+                                                       .cpu_milli = 16000,
+                                                       .host_mem_bytes = 128 * GIB };
+        m->option[1].group[0] = (struct sched_group){ { .devices = 4,
+                                                        .permille = 1000,
+                                                        .mem_bytes = small,
+                                                        .cpu_milli = 28000,
+                                                        .host_mem_bytes = 200 * GIB },
+                                                      1 };
     }
     return r;
 }

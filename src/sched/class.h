@@ -20,11 +20,18 @@ struct class_device {
     uint32_t owner;     /* who shares it, 0: nobody in particular */
     uint16_t permille;  /* free */
     uint8_t model;
-    uint8_t flags; /* CLASS_* */
+    uint8_t flags; /* CLASS_*, and how it is shared */
 };
 
-#define CLASS_USED    1u /* somebody has a slice of it */
-#define CLASS_SPANNED 2u /* … one that spans several devices */
+#define CLASS_USED 1u /* somebody has a slice of it */
+#define CLASS_SPANNED \
+    2u /* … one that spans several devices, which time-sharing bars to others */
+#define CLASS_SHARING 4 /* from this bit on: enum pool_sharing */
+
+static inline enum pool_sharing class_sharing(const struct class_device *d)
+{
+    return d->flags >> CLASS_SHARING;
+}
 
 /* Nodes with equal states are interchangeable; compared and hashed by bytes,
  * so unused parts are zero. */

@@ -129,6 +129,7 @@ static void code_node(struct coder *c, struct pool_node *n)
     UP_TO(c, n->device_count, POOL_MAX_DEVICES);
     for (uint32_t i = 0; i < n->device_count; i++) {
         FIELD(c, n->device[i].model);
+        FIELD(c, n->device[i].sharing);
         FIELD(c, n->device[i].mem_bytes);
     }
     code_labels(c, &n->labels);
@@ -147,6 +148,7 @@ static void code_ask(struct coder *c, struct pool_ask *a)
     code_labels(c, &a->need);
     code_labels(c, &a->avoid);
     FIELD(c, a->owner);
+    FIELD(c, a->sharing);
 }
 
 static void code_option(struct coder *c, struct sched_option *o)

@@ -1,7 +1,14 @@
 /* Events and decisions in words, a line each. */
 #include <inttypes.h>
 
+#include "core/macros.h"
 #include "sched/log.h"
+
+static const char *const sharing_word[] = {
+    [POOL_TIME] = "time-shared",
+    [POOL_EXCLUSIVE] = "exclusive",
+    [POOL_SPATIAL] = "shared in space",
+};
 
 static void ask_text(struct buf *to, const struct sched_group *g)
 {
@@ -20,6 +27,9 @@ static void ask_text(struct buf *to, const struct sched_group *g)
         buf_addf(to, " %" PRIu64 " host bytes", a->host_mem_bytes);
     if (a->models)
         buf_addf(to, " models %" PRIx64, a->models);
+    for (uint32_t m = 0, said = 0; m < ARRAY_LEN(sharing_word); m++)
+        if (a->sharing >> m & 1)
+            buf_addf(to, "%s%s", said++ ? " or " : " ", sharing_word[m]);
 }
 
 static const char *const level[] = { "anywhere", "node", "rack", "zone", "device" };

@@ -154,10 +154,7 @@ static struct class_device device_after(const struct class_device *d,
                                         const struct pool_ask *a)
 {
     struct class_device after = *d;
-    after.permille -= (uint16_t)a->permille;
-    after.mem_bytes -= a->mem_bytes;
-    after.owner = a->owner;
-    after.flags |= CLASS_USED | (a->devices > 1 ? CLASS_SPANNED : 0);
+    device_take(a, &after);
     return after;
 }
 
@@ -169,9 +166,12 @@ static void state_after(const struct class_state *s, const struct pool_ask *a,
     *out = *s;
     out->cpu_milli -= a->cpu_milli;
     out->host_mem_bytes -= a->host_mem_bytes;
-    out->idle_permille -= c->count * a->permille;
-    for (uint32_t i = 0; i < c->count; i++)
-        out->device[c->device[i]] = device_after(&s->device[c->device[i]], a);
+    for (uint32_t i = 0; i < c->count; i++) {
+        struct class_device *d = &out->device[c->device[i]];
+        out->idle_permille -= d->permille;
+        *d = device_after(d, a);
+        out->idle_permille += d->permille;
+    }
 }
 
 /* ---- ranks ---- */
@@ -179,6 +179,19 @@ static void state_after(const struct class_state *s, const struct pool_ask *a,
 static int64_t floor_div(int64_t a, int64_t b)
 {
     return a / b - (a % b < 0);
+}
+
+/* The compute that the device loses, at the price of its model x 1000. */
+static int64_t price_of_device(const struct placer *pl, const struct class_device *d,
+                               const struct class_device *after)
+{
+    return (int64_t)pl->target->price_permille[d->model] * (d->permille - after->permille);
+}
+
+/* What that costs beyond the growth, permille: models that others need. */
+static int64_t weighed_price(const struct placer *pl, int64_t price)
+{
+    return price * pl->policy.scarcity_permille / 1000000;
 }
 
 /* Growth of fragmentation on the best devices for the ask, x LANE_WEIGHT_SUM. */
@@ -210,10 +223,9 @@ static int32_t frag_growth(const struct placer *pl, const struct pool_ask *a,
         struct class_device after = device_after(d, a);
         int32_t growth =
             pl->worth->frag_after(pl->target, s, w, i, &after, cpu, host) - w->frag;
-        int64_t bucket = floor_div(growth + (int64_t)pl->target->price_permille[d->model] *
-                                                pl->policy.scarcity_permille * a->permille /
-                                                1000000 * LANE_WEIGHT_SUM,
-                                   bucket_size);
+        int64_t bucket = floor_div(
+            growth + weighed_price(pl, price_of_device(pl, d, &after)) * LANE_WEIGHT_SUM,
+            bucket_size);
         /* devices are sorted by what they have free: the first of equals is fuller */
         if (bucket < best_bucket) {
             best_bucket = bucket;
@@ -224,14 +236,19 @@ static int32_t frag_growth(const struct placer *pl, const struct pool_ask *a,
     return best;
 }
 
-/* What the choice costs beyond the growth, permille: models that others need. */
+/* What the choice costs so. */
 static int64_t price_of(const struct placer *pl, const struct pool_ask *a,
                         const struct class_state *s, const struct choice *c)
 {
     int64_t price = 0;
-    for (uint32_t i = 0; i < c->count; i++)
-        price += pl->target->price_permille[s->device[c->device[i]].model];
-    return price * pl->policy.scarcity_permille * a->permille / 1000000;
+    for (uint32_t i = 0; i < c->count; i++) {
+        const struct class_device *d = &s->device[c->device[i]];
+        if (!pl->target->price_permille[d->model])
+            continue;
+        struct class_device after = device_after(d, a);
+        price += price_of_device(pl, d, &after);
+    }
+    return weighed_price(pl, price);
 }
 
 #define RANK_CPU_BITS  24
@@ -466,7 +483,7 @@ static struct shape *shape_of(struct placer *pl, const struct pool_ask *a)
 
 /*
  * Asks that differ only in the nodes they may use share an order: labels are no part
- * of a rank, nor are models where each node has only one.  Who is choosy
+ * of a rank, nor are models and ways to share where each node has only one.  Who is choosy
  * passes over many, and gets an order of its own in the end.
  */
 static struct shape *shape_for(struct placer *pl, const struct pool_ask *a)
@@ -477,6 +494,8 @@ static struct shape *shape_for(struct placer *pl, const struct pool_ask *a)
     common.need = common.avoid = (struct pool_labels){ 0 };
     if (!pl->pool->mixed)
         common.models = 0;
+    if (!pl->pool->mixed_sharing)
+        common.sharing = 0;
     return shape_of(pl, &common);
 }
 
@@ -486,7 +505,9 @@ static bool class_is_for(const struct pool *p, const struct pool_ask *a,
 {
     return pool_kind_suits(p, a, s->kind) &&
            (a->models == shape->ask.models || !a->devices ||
-            a->models >> s->device[0].model & 1);
+            a->models >> s->device[0].model & 1) &&
+           (a->sharing == shape->ask.sharing || !a->devices ||
+            a->sharing >> class_sharing(&s->device[0]) & 1);
 }
 
 /* ---- the decision ---- */

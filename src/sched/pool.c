@@ -106,6 +106,10 @@ static int check_node(const struct pool_node *n, struct sl_err *err)
         if (n->device[i].model >= POOL_MAX_MODELS)
             return sl_fail(err, SL_INVALID, "a pool has at most %d models",
                            POOL_MAX_MODELS);
+    for (uint32_t i = 0; i < n->device_count; i++)
+        if (!(POOL_ALL_SHARING >> n->device[i].sharing & 1))
+            return sl_fail(err, SL_INVALID, "a device is shared in no way %u",
+                           n->device[i].sharing);
     return 0;
 }
 
@@ -131,11 +135,11 @@ int pool_add_node(struct pool *p, const struct pool_node *n, uint32_t *node,
     slot->near = near;
     slot->open = true;
     for (uint32_t i = 0; i < n->device_count; i++)
-        slot->device[i].now = (struct class_device){ .mem_bytes = n->device[i].mem_bytes,
-                                                     .permille = 1000,
-                                                     .model = (uint8_t)n->device[i].model };
-    for (uint32_t i = 1; i < n->device_count; i++)
+        slot->device[i].now = device_empty(&n->device[i]);
+    for (uint32_t i = 1; i < n->device_count; i++) {
         p->mixed |= n->device[i].model != n->device[0].model;
+        p->mixed_sharing |= n->device[i].sharing != n->device[0].sharing;
+    }
     *node = p->node_count++;
     near_enter(&p->near, &near, *node, n);
     enter_class(p, *node);
@@ -187,7 +191,7 @@ uint64_t ask_hash(const struct pool_ask *a)
 {
     uint64_t h = hash_mix(a->mem_bytes, (uint64_t)a->devices << 32 | a->permille);
     h = hash_mix(hash_mix(h, a->host_mem_bytes), (uint64_t)a->owner << 32 | a->cpu_milli);
-    h = hash_mix(h, a->models);
+    h = hash_mix(hash_mix(h, a->models), a->sharing);
     for (int i = 0; i < POOL_LABEL_WORDS; i++)
         h = hash_mix(hash_mix(h, a->need.bits[i]), a->avoid.bits[i]);
     return h;
@@ -198,7 +202,8 @@ bool ask_equal(const struct pool_ask *a, const struct pool_ask *b)
     return a->devices == b->devices && a->permille == b->permille &&
            a->mem_bytes == b->mem_bytes && a->cpu_milli == b->cpu_milli &&
            a->host_mem_bytes == b->host_mem_bytes && a->models == b->models &&
-           a->owner == b->owner && !memcmp(&a->need, &b->need, sizeof a->need) &&
+           a->owner == b->owner && a->sharing == b->sharing &&
+           !memcmp(&a->need, &b->need, sizeof a->need) &&
            !memcmp(&a->avoid, &b->avoid, sizeof a->avoid);
 }
 
@@ -211,14 +216,6 @@ bool pool_kind_suits(const struct pool *p, const struct pool_ask *a, uint32_t ki
     return true;
 }
 
-bool pool_device_suits(const struct pool_ask *a, const struct class_device *d)
-{
-    return d->permille >= a->permille && d->mem_bytes >= a->mem_bytes &&
-           (!a->models || a->models >> d->model & 1) &&
-           (!(d->flags & CLASS_USED) || d->owner == a->owner) &&
-           (!(d->flags & CLASS_SPANNED) || a->devices == 1);
-}
-
 bool pool_ask_possible(const struct pool *p, const struct pool_ask *a, uint32_t node)
 {
     const struct pool_slot *n = &p->node[node];
@@ -226,11 +223,10 @@ bool pool_ask_possible(const struct pool *p, const struct pool_ask *a, uint32_t 
     if (n->is.cpu_milli < a->cpu_milli || n->is.host_mem_bytes < a->host_mem_bytes ||
         !pool_kind_suits(p, a, n->kind))
         return false;
-    for (uint32_t i = 0; i < n->is.device_count; i++)
-        suits += pool_device_suits(
-            a, &(struct class_device){ .mem_bytes = n->is.device[i].mem_bytes,
-                                       .permille = 1000,
-                                       .model = (uint8_t)n->is.device[i].model });
+    for (uint32_t i = 0; i < n->is.device_count; i++) {
+        struct class_device empty = device_empty(&n->is.device[i]);
+        suits += pool_device_suits(a, &empty);
+    }
     return suits >= a->devices;
 }
 
@@ -270,24 +266,18 @@ bool pool_place_fits(const struct pool *p, const struct pool_ask *a,
 
 static void take_device(struct pool_slot_device *d, const struct pool_ask *a)
 {
-    d->now.permille -= (uint16_t)a->permille;
-    d->now.mem_bytes -= a->mem_bytes;
+    device_take(a, &d->now);
     d->users++;
-    d->now.owner = a->owner;
-    d->now.flags |= CLASS_USED | (a->devices > 1 ? CLASS_SPANNED : 0);
 }
 
-static void give_device(struct pool_slot_device *d, const struct pool_ask *a)
+static void give_device(struct pool_slot_device *d, const struct pool_device *is,
+                        const struct pool_ask *a)
 {
-    assert(d->users && d->now.permille + a->permille <= 1000);
-    d->now.permille += (uint16_t)a->permille;
-    d->now.mem_bytes += a->mem_bytes;
-    if (a->devices > 1)
-        d->now.flags &= (uint8_t)~CLASS_SPANNED;
-    if (!--d->users) {
-        d->now.owner = 0;
-        d->now.flags = 0;
-    }
+    assert(d->users);
+    if (--d->users)
+        device_give(a, &d->now);
+    else
+        d->now = device_empty(is);
 }
 
 static void change(struct pool *p, const struct pool_ask *a, const struct pool_place *at,
@@ -308,7 +298,7 @@ static void change(struct pool *p, const struct pool_ask *a, const struct pool_p
         if (take)
             take_device(d, a);
         else
-            give_device(d, a);
+            give_device(d, &n->is.device[at->device[i]], a);
         if (n->open && d->users == take) /* the first comes, the last goes */
             near_count(&p->near, &n->near, d->now.model, take ? -1 : 1);
     }
@@ -387,8 +377,9 @@ static void check_slot(const struct pool *p, uint32_t node)
         const struct pool_slot_device *d = &n->device[i];
         assert(d->now.permille <= 1000 && d->now.mem_bytes <= n->is.device[i].mem_bytes);
         assert(!d->users == !(d->now.flags & CLASS_USED));
-        assert(d->users || (d->now.permille == 1000 && !d->now.flags && !d->now.owner &&
-                            d->now.mem_bytes == n->is.device[i].mem_bytes));
+        struct class_device empty = device_empty(&n->is.device[i]);
+        assert(d->users || !memcmp(&d->now, &empty, sizeof empty));
+        assert(class_sharing(&d->now) != POOL_EXCLUSIVE || d->users <= 1);
     }
     if (n->open) {
         struct class_state s;

@@ -3,6 +3,7 @@
 #define SCHED_POOL_IMPL_H
 
 #include "class.h"
+#include "device.h"
 #include "near.h"
 #include "sched/pool.h"
 
@@ -33,7 +34,8 @@ struct pool {
     uint32_t node_count, node_room;
     struct pool_labels *kind; /* the label sets that nodes have */
     uint32_t kind_count, kind_room;
-    bool mixed; /* some node has devices of several models */
+    bool mixed;         /* some node has devices of several models */
+    bool mixed_sharing; /* … that are shared in several ways */
     struct classes classes;
     struct near near;
     struct pool_step *try_step;
@@ -63,7 +65,5 @@ bool ask_equal(const struct pool_ask *a, const struct pool_ask *b);
 
 /* Do nodes with these labels do? */
 bool pool_kind_suits(const struct pool *p, const struct pool_ask *a, uint32_t kind);
-/* Is what the ask wants of a device free on this one? */
-bool pool_device_suits(const struct pool_ask *a, const struct class_device *d);
 
 #endif

@@ -494,6 +494,8 @@ static int check_request(const struct sched *s, const struct sched_request *q,
                 return sl_fail(err, SL_INVALID,
                                "request: at most 1000 permille of %d devices of a node",
                                POOL_MAX_DEVICES);
+            if (a->sharing & ~POOL_ALL_SHARING)
+                return sl_fail(err, SL_INVALID, "request: no such way to share a device");
         }
         if (asks > SCHED_MAX_GANG)
             return sl_fail(err, SL_INVALID, "request: a gang of more than %d",

@@ -39,33 +39,18 @@ static void room_empty(const struct pool *p, uint32_t node, struct room *out)
                           .cpu_milli = n->cpu_milli,
                           .device_count = n->device_count };
     for (uint32_t i = 0; i < n->device_count; i++)
-        out->device[i] = (struct class_device){ .mem_bytes = n->device[i].mem_bytes,
-                                                .permille = 1000,
-                                                .model = (uint8_t)n->device[i].model };
-}
-
-/* How often does `part` go into `whole`, at most so often? */
-static uint64_t times(uint64_t whole, uint64_t part, uint64_t most)
-{
-    return part && whole / part < most ? whole / part : most;
+        out->device[i] = device_empty(&n->device[i]);
 }
 
 /* How many asks alike go there together, `most` at most.  Labels are not looked at. */
 static uint64_t asks_in(const struct room *r, const struct pool_ask *a, uint64_t most)
 {
     uint64_t slices = 0;
-    most = times(r->cpu_milli, a->cpu_milli, most);
-    most = times(r->host_mem_bytes, a->host_mem_bytes, most);
-    for (uint32_t i = 0; i < r->device_count; i++) {
-        const struct class_device *d = &r->device[i];
-        if (!pool_device_suits(a, d))
-            continue;
-        /* one that spans devices leaves no room for another beside it */
-        slices += a->devices > 1 ? 1
-                                 : times(d->permille, a->permille,
-                                         times(d->mem_bytes, a->mem_bytes, most));
-    }
-    return times(slices, a->devices, most);
+    most = times_in(r->cpu_milli, a->cpu_milli, most);
+    most = times_in(r->host_mem_bytes, a->host_mem_bytes, most);
+    for (uint32_t i = 0; i < r->device_count; i++)
+        slices += device_holds(a, &r->device[i], most);
+    return times_in(slices, a->devices, most);
 }
 
 /* ---- candidates ---- */

@@ -47,7 +47,15 @@ static inline struct pool_node node_of(uint32_t devices, uint32_t model, uint64_
     return n;
 }
 
-/* A pool of three models, some labels, and, if nodes are odd, some with devices of two models. */
+/* Most are shared by time. */
+static inline uint8_t random_sharing(struct rng *r)
+{
+    uint32_t dice = rng_below(r, 8);
+    return dice > POOL_SPATIAL ? POOL_TIME : (uint8_t)dice;
+}
+
+/* A pool of three models, some labels, and, if nodes are odd, some with devices of two models;
+ * of nodes that are a multiple of three, devices are shared in several ways. */
 static inline struct pool *mixed_pool(struct rng *r, uint32_t nodes)
 {
     struct pool *p = pool_of(NULL, 0);
@@ -55,6 +63,9 @@ static inline struct pool *mixed_pool(struct rng *r, uint32_t nodes)
         uint32_t model = rng_below(r, 3), node;
         struct pool_node n =
             node_of(1u << rng_below(r, 4), model, 16u << model, 8 + 24 * rng_below(r, 4));
+        uint8_t sharing = random_sharing(r);
+        for (uint32_t k = 0; k < n.device_count; k++)
+            n.device[k].sharing = nodes % 3 ? sharing : random_sharing(r);
         if (nodes % 2 && i % 7 == 3)
             n.device[0] = (struct pool_device){ .model = 2, .mem_bytes = 64 * GIB };
         n.rack = i % 5; /* 0: not known */
@@ -84,6 +95,8 @@ static inline struct pool_ask random_ask(struct rng *r)
         a.need.bits[rng_below(r, POOL_LABEL_WORDS)] = 1;
     if (dice == 7)
         a.avoid.bits[rng_below(r, POOL_LABEL_WORDS)] = 2;
+    if (dice == 8)
+        a.sharing = (uint8_t)(1 + rng_below(r, POOL_ALL_SHARING));
     if (dice > 16)
         a.owner = 1 + rng_below(r, 2);
     return a;

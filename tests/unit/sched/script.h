@@ -1,8 +1,9 @@
 /*
  * A scheduler run in one line of text, for rows.
  *
- *   n 2 [MODEL [COUNT [RACK [ZONE]]]]
- *                          COUNT nodes of 2 devices (16 GiB each, 16 CPUs)
+ *   n 2 [MODEL [COUNT [RACK [ZONE]]]] [WAY]
+ *                          COUNT nodes of 2 devices (16 GiB each, 16 CPUs), shared by time, or
+ *                          WAY: s in space, x not at all
  *   t 3 1 [WEIGHT]         tenant 3 below tenant 1
  *   q 3 0 2000 -           quota of tenant 3, model 0 (*: of all, at their prices): deserves 2000 milli, no limit
  *   p 1 2000               a device of model 1 counts as two
@@ -12,8 +13,8 @@
  *                          in, near: all within a node, rack, zone: required, preferred;
  *                          with, apart: at a device, too; ?: preferred
  *                          ASK: 500 | 2x500 (two devices of one node) | 3*500 (a gang of three nodes)
- *                          | 3*2x500 (both) | 500:8 (and 8 GiB) | c4000 (CPU only) | A+B (two groups)
- *                          | A/B (either)
+ *                          | 3*2x500 (both) | 500:8 (and 8 GiB) | 500@ts (on devices shared so)
+ *                          | c4000 (CPU only) | A+B (two groups) | A/B (either)
  *   r 7 3 50 ASK 0.1+2,1.0 [bN] […]
  *                          such a request runs already, on devices 1 and 2 of node 0 and 0 of node 1;
  *                          bN: since N ms
@@ -86,13 +87,21 @@ static inline int script_apply(struct script *r, struct sched_event *e)
     return rc;
 }
 
+/* Of "txs", enum pool_sharing in its order. */
+static inline uint8_t script_way(char letter)
+{
+    return (uint8_t)(strchr("txs", letter) - "txs");
+}
+
 static inline void script_group(const char *text, struct sched_group *g)
 {
     unsigned a = 0, b = 0, c = 0, gib = 0;
     *g = (struct sched_group){ .count = 1, .ask = { .devices = 1 } };
-    const char *mem = strchr(text, ':');
+    const char *mem = strchr(text, ':'), *way = strchr(text, '@');
     if (mem)
         gib = (unsigned)atoi(mem + 1);
+    while (way && *++way)
+        g->ask.sharing |= (uint8_t)(1u << script_way(*way));
     if (text[0] == 'c') {
         g->ask.devices = 0;
         g->ask.cpu_milli = (uint32_t)atoi(text + 1);
@@ -240,6 +249,8 @@ static inline void script_command(struct script *r, char **word, int words)
         e.node = node_of(n[1], n[2], 16, 16);
         e.node.rack = n[4];
         e.node.zone = n[5];
+        for (uint32_t i = 0; isalpha(word[words - 1][0]) && i < n[1]; i++)
+            e.node.device[i].sharing = script_way(word[words - 1][0]);
         for (uint32_t i = 1; words > 3 && i < n[3]; i++)
             script_apply(r, &e);
         break;

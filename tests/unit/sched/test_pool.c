@@ -98,6 +98,29 @@ static void one_spanning_lease(void **state)
     pool_destroy(p);
 }
 
+/* Whatever it is asked for, the rest of an exclusive device is not lendable meanwhile. */
+static void one_lease_on_an_exclusive_device(void **state)
+{
+    struct pool_node n = node_of(1, 0, 16, 8);
+    n.device[0].sharing = POOL_EXCLUSIVE;
+    struct pool *p = pool_of(&n, 1);
+    struct pool_ask tenth = { .devices = 1, .permille = 100, .mem_bytes = GIB },
+                    nothing = { .devices = 1 };
+    struct pool_place at = { .device_count = 1 };
+    struct pool_free left;
+    pool_take(p, &tenth, &at);
+    pool_free_at(p, 0, &left);
+    ROW("nothing is free beside it", !left.permille[0] && !left.mem_bytes[0]);
+    ROW("nobody fits beside it, not even who asks for nothing",
+        !pool_ask_fits(p, &nothing, 0));
+    pool_check(p);
+    pool_give(p, &tenth, &at);
+    pool_free_at(p, 0, &left);
+    ROW("it is free again", left.permille[0] == 1000 && left.mem_bytes[0] == 16 * GIB);
+    pool_check(p);
+    pool_destroy(p);
+}
+
 static void bad_nodes(void **state)
 {
     struct pool *p = pool_of(NULL, 0);
@@ -109,6 +132,9 @@ static void bad_nodes(void **state)
     ROW_STR("too many devices", err.msg, "a node has at most 16 devices, not 17");
     n = node_of(1, POOL_MAX_MODELS, 16, 8);
     ROW("a model out of range", pool_add_node(p, &n, &node, &err) == -SL_INVALID);
+    n = node_of(1, 0, 16, 8);
+    n.device[0].sharing = POOL_SPATIAL + 1;
+    ROW("shared in no known way", pool_add_node(p, &n, &node, &err) == -SL_INVALID);
     ROW("none was added", pool_node_count(p) == 0);
     pool_destroy(p);
 }
@@ -191,6 +217,7 @@ static void a_try_leaves_nothing(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_fits),
     cmocka_unit_test(one_spanning_lease),
+    cmocka_unit_test(one_lease_on_an_exclusive_device),
     cmocka_unit_test(bad_nodes),
     cmocka_unit_test(a_try_leaves_nothing),
 };

@@ -141,6 +141,23 @@ static const struct {
     { "two leases that span the same cards would wait for each other",
       "n 2; s 1 0 50 2x300; s 2 0 50 2x300; s 3 0 50 300; e 1", "+1 +3 +2" },
 
+    /* how devices are shared */
+    { "an exclusive device carries one lease, however small",
+      "n 1 x; s 1 0 50 100; s 2 0 50 100; s 3 0 50 0; e 1", "+1 +2" },
+    { "who came to an exclusive device is made to go as anywhere",
+      "n 1 x; s 1 0 40 100; s 2 0 50 100; e 1", "+1 -1p2 +2" },
+    { "side by side several may span the same cards",
+      "n 2 s; s 1 0 50 2x300; s 2 0 50 2x300; s 3 0 50 2x500; e 1", "+1 +2 +3" },
+    { "… of one gang, too", "n 2 s; s 1 0 50 2*2x300 in=node", "+1" },
+    { "… by time they do not, and a gang knows", "n 2; s 1 0 50 2*2x300 in=node; n 4",
+      "+1" },
+    { "an exclusive device holds one of a gang", "n 1 x; s 1 0 50 2*100 in=node; n 2 0 1 x",
+      "+1" },
+    { "only on devices that are shared as asked",
+      "n 1 0 1 s; s 1 0 50 500@x; s 2 0 50 500@tx; s 3 0 50 500@s; n 1 0 1 x; e 1; e 2",
+      "+3 +1 +2" },
+    { "who finds no such device waits for one", "n 1; s 1 0 50 500@xs; n 1 0 1 s", "+1" },
+
     /* priority */
     { "the more important makes the other go; it starts when that is gone",
       "n 1; s 1 0 40 1000; s 2 0 50 1000; e 1", "+1 -1p2 +2" },

@@ -508,6 +508,8 @@ static void begin(struct run *r, uint64_t seed)
     for (uint32_t i = 1 + rng_below(&r->rng, 8); i--;) {
         struct sched_event e = { .kind = SCHED_ADD_NODE };
         e.node = node_of(1u << rng_below(&r->rng, 4), rng_below(&r->rng, MODELS), 16, 32);
+        for (uint32_t k = 0; k < e.node.device_count; k++)
+            e.node.device[k].sharing = random_sharing(&r->rng);
         e.node.labels.bits[rng_below(&r->rng, POOL_LABEL_WORDS)] = 1ull
                                                                    << rng_below(&r->rng, 3);
         e.node.rack = rng_below(&r->rng, 4);

@@ -14,6 +14,7 @@
  *   - 0 <= free <= capacity in every dimension of every node and device;
  *   - a time-shared device carries at most one lease that spans several
  *     devices (each would hold one card's turn and wait for the other's);
+ *   - an exclusive device carries at most one lease, and has nothing free beside it;
  *   - a node that may take work is a member of exactly the class of its state;
  *   - what a rack or zone is said to have free is what its open nodes have (near.h).
  */
@@ -36,10 +37,19 @@ struct pool_labels {
     uint64_t bits[POOL_LABEL_WORDS];
 };
 
+/* How leases share a device. */
+enum pool_sharing {
+    POOL_TIME,      /* by turns */
+    POOL_EXCLUSIVE, /* not at all: one lease has it, whatever its size */
+    POOL_SPATIAL,   /* side by side, each on its own units */
+};
+#define POOL_ALL_SHARING 7u /* the set of all, a bit each */
+
 /* A device of a node: what may be lent of it. */
 struct pool_device {
     uint32_t model;     /* < POOL_MAX_MODELS */
-    uint64_t mem_bytes; /* less the reserve */
+    uint8_t sharing;    /* enum pool_sharing */
+    uint64_t mem_bytes; /* less what is reserved on devices of its model */
 };
 
 /* How near two places are to each other. */
@@ -74,6 +84,7 @@ struct pool_ask {
     struct pool_labels need;  /* labels the node must have */
     struct pool_labels avoid; /* … must not have */
     uint32_t owner;           /* shares a device with the same owner only; 0 is one, too */
+    uint8_t sharing;          /* devices shared in one of these ways, a bit each; 0: any */
 };
 
 /* Where an ask was put. */

@@ -9,7 +9,7 @@
 #define VERSION 1
 
 /* The last of each enum: a kind that is not coded must not compile. */
-#define LAST_EVENT    SCHED_RESTORE
+#define LAST_EVENT    SCHED_SET_PRIORITY
 #define LAST_DECISION SCHED_EVICT
 #define LAST_RULE     SCHED_BY_SERVICE
 #define LAST_ORDER    SCHED_BY_REMAINING
@@ -104,6 +104,7 @@ IS_SIZE(sched_request, 144);
 IS_SIZE(sched_option, 976);
 IS_SIZE(sched_restore, 176);
 IS_SIZE(sched_event, 336);
+IS_SIZE(sched_priority, 16);
 IS_SIZE(sched_decision, 48);
 IS_SIZE(sched_policy, 24);
 
@@ -253,6 +254,10 @@ static void code_event(struct coder *c, struct sched_event *e, struct sched_opti
         break;
     case SCHED_RESTORE:
         code_restore(c, &e->restore, option);
+        break;
+    case SCHED_SET_PRIORITY:
+        FIELD(c, e->priority.id);
+        FIELD(c, e->priority.priority);
         break;
     }
 }

@@ -122,6 +122,9 @@ void sched_event_text(struct buf *to, const struct sched_event *e)
     case SCHED_RESTORE:
         restore_text(to, &e->restore);
         break;
+    case SCHED_SET_PRIORITY:
+        buf_addf(to, "priority of %" PRIu64 ": %u", e->priority.id, e->priority.priority);
+        break;
     }
 }
 

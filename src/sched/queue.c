@@ -5,6 +5,7 @@
 
 #include "sched_impl.h"
 
+#define MAX_PRIORITY    100u
 #define REQUEST_BUCKETS 1024 /* to begin with */
 
 int queue_create(struct sched *s)
@@ -469,8 +470,9 @@ static int check_request(const struct sched *s, const struct sched_request *q,
         return sl_fail(err, SL_NOT_FOUND, "request: no tenant %u", q->tenant);
     if (request_by_id(s, q->id))
         return sl_fail(err, SL_CONFLICT, "request: its id is in use");
-    if (q->priority > 100)
-        return sl_fail(err, SL_INVALID, "request: priority %u is above 100", q->priority);
+    if (q->priority > MAX_PRIORITY)
+        return sl_fail(err, SL_INVALID, "request: priority %u is above %u", q->priority,
+                       MAX_PRIORITY);
     if (!q->option_count || q->option_count > SCHED_MAX_OPTIONS)
         return sl_fail(err, SL_INVALID, "request: 1 to %d options, not %u",
                        SCHED_MAX_OPTIONS, q->option_count);
@@ -614,6 +616,27 @@ void queue_return(struct sched *s, struct request *r)
         ready_insert(s, l);
     else
         ready_moved(s, l);
+}
+
+int queue_set_priority(struct sched *s, const struct sched_priority *p, struct sl_err *err)
+{
+    struct request *r = request_by_id(s, p->id);
+    if (!r)
+        return sl_fail(err, SL_NOT_FOUND, "no request of this id");
+    if (p->priority > MAX_PRIORITY)
+        return sl_fail(err, SL_INVALID, "request: priority %u is above %u", p->priority,
+                       MAX_PRIORITY);
+    uint32_t had = r->priority;
+    r->priority = p->priority;
+    if (r->state != SCHED_PENDING || had == p->priority)
+        return 0;
+    if (queue_prepare(s, r)) {
+        r->priority = had;
+        return sl_fail(err, SL_INTERNAL, "request: out of memory");
+    }
+    queue_leave(s, r);
+    queue_return(s, r);
+    return 0;
 }
 
 void request_forget(struct sched *s, struct request *r)

@@ -190,6 +190,8 @@ static int take_event(struct sched *s, const struct sched_event *e, struct sl_er
         return rc;
     case SCHED_END:
         return end(s, e->end, err);
+    case SCHED_SET_PRIORITY:
+        return queue_set_priority(s, &e->priority, err);
     case SCHED_TICK:
         queue_wake_evictors(s);
         return 0;

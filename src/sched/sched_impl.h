@@ -214,6 +214,8 @@ void queue_leave(struct sched *s, struct request *r);
 /* … for which this made room. */
 int queue_prepare(struct sched *s, struct request *r);
 void queue_return(struct sched *s, struct request *r);
+/* To the line of its new priority, if it waits. */
+int queue_set_priority(struct sched *s, const struct sched_priority *p, struct sl_err *err);
 /* Not known any more; freed. */
 void request_forget(struct sched *s, struct request *r);
 

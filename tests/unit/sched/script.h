@@ -19,6 +19,7 @@
  *                          such a request runs already, on devices 1 and 2 of node 0 and 0 of node 1;
  *                          bN: since N ms
  *   e 7                    request 7 is over
+ *   u 7 60                 request 7 has priority 60 from now on
  *   c 0, o 0               close, open node 0
  *   @1000                  it is 1000 ms; the answer says so, too
  *   k                      tick
@@ -262,6 +263,10 @@ static inline void script_command(struct script *r, char **word, int words)
         e.kind = SCHED_SET_QUOTA;
         e.quota = (struct sched_quota){ n[1], word[2][0] == '*' ? SCHED_ALL_MODELS : n[2],
                                         n[3], word[4][0] == '-' ? SCHED_NO_LIMIT : n[4] };
+        break;
+    case 'u':
+        e.kind = SCHED_SET_PRIORITY;
+        e.priority = (struct sched_priority){ n[1], n[2] };
         break;
     case 'p':
         e.kind = SCHED_SET_PRICE;

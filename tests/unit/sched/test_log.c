@@ -62,6 +62,7 @@ static void every_field_comes_back(void **state)
         { "a tick", SCHED_TICK, 0, 0 },
         { "a restored one", SCHED_RESTORE, sizeof(struct sched_restore),
           7 + 4 + 4 + 4 + 4 * 2 },
+        { "a priority", SCHED_SET_PRIORITY, sizeof(struct sched_priority), 4 },
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct sched_option option[SCHED_MAX_OPTIONS];
@@ -238,6 +239,7 @@ static void events_in_words(void **state)
         { "price of model 1: 500 permille",
           { .kind = SCHED_SET_PRICE, .price = { 1, 500 } } },
         { "end 7", { .kind = SCHED_END, .end = 7 } },
+        { "priority of 7: 60", { .kind = SCHED_SET_PRIORITY, .priority = { 7, 60 } } },
         { "tick", { .kind = SCHED_TICK } },
         { "add a node of 2 devices",
           { .kind = SCHED_ADD_NODE, .node = { .device_count = 2 } } },

@@ -496,6 +496,16 @@ static void set_quota(struct run *r)
     apply(r, &e);
 }
 
+static void set_priority(struct run *r, struct known *k)
+{
+    struct sched_event e = { .kind = SCHED_SET_PRIORITY };
+    if (k->over)
+        return;
+    k->q.priority = 10 * rng_below(&r->rng, 4);
+    e.priority = (struct sched_priority){ k->q.id, k->q.priority };
+    apply(r, &e);
+}
+
 static void begin(struct run *r, uint64_t seed)
 {
     *r = (struct run){ .rng = { seed } };
@@ -557,6 +567,8 @@ static void one_event(struct run *r)
         apply(r, &e);
     } else if (dice < 96) {
         set_quota(r);
+    } else if (dice < 97 && r->submitted) {
+        set_priority(r, &r->known[1 + rng_below(&r->rng, r->submitted)]);
     } else {
         struct sched_event e = { .kind = SCHED_TICK };
         apply(r, &e);

@@ -106,6 +106,12 @@ struct sched_restore {
     const struct pool_place *place; /* group by group; copied */
 };
 
+/* Who waits keeps its age; who runs is measured by it from the next tick on. */
+struct sched_priority {
+    uint64_t id;
+    uint32_t priority; /* 0..100 */
+};
+
 struct sched_tenant {
     uint32_t tenant, parent; /* given out by the caller, below SCHED_MAX_TENANTS */
     uint32_t weight;         /* against its siblings; 0: only when they want nothing */
@@ -136,6 +142,7 @@ enum sched_event_kind {
     SCHED_END, /* a request is over, whatever its state: cancelled, ended, gone after an evict */
     SCHED_TICK,
     SCHED_RESTORE, /* taken as it is: nothing is decided, and limits may be exceeded */
+    SCHED_SET_PRIORITY,
 };
 
 struct sched_event {
@@ -152,6 +159,7 @@ struct sched_event {
         struct sched_price price;
         struct sched_request submit;
         struct sched_restore restore;
+        struct sched_priority priority;
         uint64_t end;
     };
 };

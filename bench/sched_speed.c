@@ -239,6 +239,7 @@ static void build(struct bench *b)
     struct sched_policy policy;
     struct sl_err err = { 0 };
     sched_policy_init(&policy);
+    policy.tenancy = POOL_ALL_SHARING; /* the mix is of tenants that trust each other */
     if (sched_create(&policy, &b->sched, &err))
         fail("scheduler", &err);
     grow_jobs(b);

@@ -6,15 +6,18 @@
 
 #include "class.h"
 
+struct pool; /* whose tenancy rule counts */
+
 /* Its state when nobody has anything of it. */
 struct class_device device_empty(const struct pool_device *is);
 
 /* Is what the ask wants of a device free on this one? */
-bool pool_device_suits(const struct pool_ask *a, const struct class_device *d);
+bool pool_device_suits(const struct pool *p, const struct pool_ask *a,
+                       const struct class_device *d);
 
 /* How many asks alike it holds together, each its part of it; `most` at most. */
-uint64_t device_holds(const struct pool_ask *a, const struct class_device *d,
-                      uint64_t most);
+uint64_t device_holds(const struct pool *p, const struct pool_ask *a,
+                      const struct class_device *d, uint64_t most);
 
 /* How often does `part` go into `whole`, at most so often? */
 static inline uint64_t times_in(uint64_t whole, uint64_t part, uint64_t most)
@@ -23,7 +26,7 @@ static inline uint64_t times_in(uint64_t whole, uint64_t part, uint64_t most)
 }
 
 /* The state with the ask on it, which fits there; … and without, while others stay. */
-void device_take(const struct pool_ask *a, struct class_device *d);
+void device_take(const struct pool *p, const struct pool_ask *a, struct class_device *d);
 void device_give(const struct pool_ask *a, struct class_device *d);
 
 #endif

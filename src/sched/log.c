@@ -106,7 +106,7 @@ IS_SIZE(sched_restore, 176);
 IS_SIZE(sched_event, 336);
 IS_SIZE(sched_priority, 16);
 IS_SIZE(sched_decision, 48);
-IS_SIZE(sched_policy, 24);
+IS_SIZE(sched_policy, 32);
 
 static void code_policy(struct coder *c, struct sched_policy *p)
 {
@@ -115,6 +115,7 @@ static void code_policy(struct coder *c, struct sched_policy *p)
     FIELD(c, p->place.scarcity_permille);
     UP_TO(c, p->order, LAST_ORDER);
     FIELD(c, p->half_life_ms);
+    UP_TO(c, p->tenancy, POOL_ALL_SHARING);
 }
 
 static void code_labels(struct coder *c, struct pool_labels *l)

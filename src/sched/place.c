@@ -125,20 +125,20 @@ static bool class_has_room(const struct pool *p, const struct pool_ask *a,
         !pool_kind_suits(p, a, s->kind))
         return false;
     for (uint32_t i = 0; i < s->device_count && suits < a->devices; i++)
-        suits += pool_device_suits(a, &s->device[i]);
+        suits += pool_device_suits(p, a, &s->device[i]);
     return suits >= a->devices;
 }
 
 /* Several devices: of one model if one has enough, those with least free. */
-static void choose_several(const struct pool_ask *a, const struct class_state *s,
-                           struct choice *out)
+static void choose_several(const struct pool *p, const struct pool_ask *a,
+                           const struct class_state *s, struct choice *out)
 {
     uint32_t begin = 0, end = 0;
     for (; begin < s->device_count; begin = end) {
         uint32_t suits = 0;
         for (end = begin;
              end < s->device_count && s->device[end].model == s->device[begin].model; end++)
-            suits += pool_device_suits(a, &s->device[end]);
+            suits += pool_device_suits(p, a, &s->device[end]);
         if (suits >= a->devices)
             break;
     }
@@ -146,22 +146,23 @@ static void choose_several(const struct pool_ask *a, const struct class_state *s
         begin = 0;
     out->count = 0;
     for (uint32_t i = begin; out->count < a->devices; i++)
-        if (pool_device_suits(a, &s->device[i]))
+        if (pool_device_suits(p, a, &s->device[i]))
             out->device[out->count++] = (uint8_t)i;
 }
 
-static struct class_device device_after(const struct class_device *d,
+static struct class_device device_after(const struct pool *p, const struct class_device *d,
                                         const struct pool_ask *a)
 {
     struct class_device after = *d;
-    device_take(a, &after);
+    device_take(p, a, &after);
     return after;
 }
 
 /* The state that a node of the class is in with the ask on it: by its content only,
  * the devices are not sorted again. */
-static void state_after(const struct class_state *s, const struct pool_ask *a,
-                        const struct choice *c, struct class_state *out)
+static void state_after(const struct pool *p, const struct class_state *s,
+                        const struct pool_ask *a, const struct choice *c,
+                        struct class_state *out)
 {
     *out = *s;
     out->cpu_milli -= a->cpu_milli;
@@ -169,7 +170,7 @@ static void state_after(const struct class_state *s, const struct pool_ask *a,
     for (uint32_t i = 0; i < c->count; i++) {
         struct class_device *d = &out->device[c->device[i]];
         out->idle_permille -= d->permille;
-        *d = device_after(d, a);
+        *d = device_after(p, d, a);
         out->idle_permille += d->permille;
     }
 }
@@ -199,6 +200,7 @@ static int32_t frag_growth(const struct placer *pl, const struct pool_ask *a,
                            const struct class_state *s, const struct worth_frag *w,
                            struct choice *out)
 {
+    const struct pool *p = pl->pool;
     uint32_t cpu = s->cpu_milli - a->cpu_milli;
     uint64_t host = s->host_mem_bytes - a->host_mem_bytes;
     *out = (struct choice){ 0 };
@@ -208,8 +210,8 @@ static int32_t frag_growth(const struct placer *pl, const struct pool_ask *a,
     if (a->devices > 1) {
         struct class_state after;
         struct worth_frag then;
-        choose_several(a, s, out);
-        state_after(s, a, out, &after);
+        choose_several(p, a, s, out);
+        state_after(p, s, a, out, &after);
         pl->worth->frag(pl->target, &after, &then);
         return then.frag - w->frag;
     }
@@ -218,9 +220,9 @@ static int32_t frag_growth(const struct placer *pl, const struct pool_ask *a,
     int32_t best = 0;
     for (uint32_t i = 0; i < s->device_count; i++) {
         const struct class_device *d = &s->device[i];
-        if (!pool_device_suits(a, d) || (i && !memcmp(d, d - 1, sizeof *d)))
+        if (!pool_device_suits(p, a, d) || (i && !memcmp(d, d - 1, sizeof *d)))
             continue;
-        struct class_device after = device_after(d, a);
+        struct class_device after = device_after(p, d, a);
         int32_t growth =
             pl->worth->frag_after(pl->target, s, w, i, &after, cpu, host) - w->frag;
         int64_t bucket = floor_div(
@@ -245,7 +247,7 @@ static int64_t price_of(const struct placer *pl, const struct pool_ask *a,
         const struct class_device *d = &s->device[c->device[i]];
         if (!pl->target->price_permille[d->model])
             continue;
-        struct class_device after = device_after(d, a);
+        struct class_device after = device_after(pl->pool, d, a);
         price += price_of_device(pl, d, &after);
     }
     return weighed_price(pl, price);
@@ -266,13 +268,13 @@ static uint64_t rank_key(int64_t bucket, const struct class_state *s)
 
 /* Best fit and its opposite: what would be left free of the devices, compute and
  * memory, in permille and 64 MiB. */
-static int64_t left_free(const struct pool_ask *a, const struct class_state *s, bool most,
-                         struct choice *out)
+static int64_t left_free(const struct pool *p, const struct pool_ask *a,
+                         const struct class_state *s, bool most, struct choice *out)
 {
     int64_t best = 0, sum = 0;
     *out = (struct choice){ 0 };
     if (a->devices > 1) {
-        choose_several(a, s, out);
+        choose_several(p, a, s, out);
         for (uint32_t i = 0; i < out->count; i++)
             sum += s->device[out->device[i]].permille - a->permille +
                    (int64_t)((s->device[out->device[i]].mem_bytes - a->mem_bytes) >> 26);
@@ -280,7 +282,7 @@ static int64_t left_free(const struct pool_ask *a, const struct class_state *s, 
     }
     for (uint32_t i = 0; i < s->device_count && a->devices; i++) {
         const struct class_device *d = &s->device[i];
-        if (!pool_device_suits(a, d))
+        if (!pool_device_suits(p, a, d))
             continue;
         int64_t left = d->permille - (int64_t)a->permille +
                        (int64_t)((d->mem_bytes - a->mem_bytes) >> 26);
@@ -312,10 +314,10 @@ static struct shape_rank rank_state(const struct placer *pl, const struct pool_a
         break;
     }
     case PLACE_BEST_FIT:
-        r.key = rank_key(left_free(a, s, false, choice), s);
+        r.key = rank_key(left_free(pl->pool, a, s, false, choice), s);
         break;
     case PLACE_SPREAD:
-        left_free(a, s, true, choice);
+        left_free(pl->pool, a, s, true, choice);
         r.key = rank_key(-(int64_t)s->idle_permille, s);
         break;
     }
@@ -368,7 +370,7 @@ static int64_t waste_bucket(struct placer *pl, const struct pool_ask *a,
                             const struct class_state *s, const struct choice *c)
 {
     struct class_state after;
-    state_after(s, a, c, &after);
+    state_after(pl->pool, s, a, c, &after);
     int64_t growth = waste_of(pl, &after) - waste_of(pl, s);
     return floor_div(growth + price_of(pl, a, s, c) * WASTE_LANES,
                      (int64_t)pl->policy.bucket_permille * WASTE_LANES);

@@ -16,6 +16,12 @@ int pool_create(struct pool **out, struct sl_err *err)
     return 0;
 }
 
+void pool_set_tenancy(struct pool *p, uint32_t ways)
+{
+    assert(!p->node_count);
+    p->tenancy = ways;
+}
+
 void pool_destroy(struct pool *p)
 {
     if (!p)
@@ -189,8 +195,13 @@ void pool_free_at(const struct pool *p, uint32_t node, struct pool_free *out)
 
 uint64_t ask_hash(const struct pool_ask *a)
 {
+    return hash_mix(ask_hash_unowned(a), a->owner);
+}
+
+uint64_t ask_hash_unowned(const struct pool_ask *a)
+{
     uint64_t h = hash_mix(a->mem_bytes, (uint64_t)a->devices << 32 | a->permille);
-    h = hash_mix(hash_mix(h, a->host_mem_bytes), (uint64_t)a->owner << 32 | a->cpu_milli);
+    h = hash_mix(hash_mix(h, a->host_mem_bytes), a->cpu_milli);
     h = hash_mix(hash_mix(h, a->models), a->sharing);
     for (int i = 0; i < POOL_LABEL_WORDS; i++)
         h = hash_mix(hash_mix(h, a->need.bits[i]), a->avoid.bits[i]);
@@ -199,11 +210,15 @@ uint64_t ask_hash(const struct pool_ask *a)
 
 bool ask_equal(const struct pool_ask *a, const struct pool_ask *b)
 {
+    return a->owner == b->owner && ask_equal_unowned(a, b);
+}
+
+bool ask_equal_unowned(const struct pool_ask *a, const struct pool_ask *b)
+{
     return a->devices == b->devices && a->permille == b->permille &&
            a->mem_bytes == b->mem_bytes && a->cpu_milli == b->cpu_milli &&
            a->host_mem_bytes == b->host_mem_bytes && a->models == b->models &&
-           a->owner == b->owner && a->sharing == b->sharing &&
-           !memcmp(&a->need, &b->need, sizeof a->need) &&
+           a->sharing == b->sharing && !memcmp(&a->need, &b->need, sizeof a->need) &&
            !memcmp(&a->avoid, &b->avoid, sizeof a->avoid);
 }
 
@@ -225,7 +240,7 @@ bool pool_ask_possible(const struct pool *p, const struct pool_ask *a, uint32_t 
         return false;
     for (uint32_t i = 0; i < n->is.device_count; i++) {
         struct class_device empty = device_empty(&n->is.device[i]);
-        suits += pool_device_suits(a, &empty);
+        suits += pool_device_suits(p, a, &empty);
     }
     return suits >= a->devices;
 }
@@ -238,7 +253,7 @@ static bool fits_when_open(const struct pool *p, const struct pool_ask *a, uint3
         !pool_kind_suits(p, a, n->kind))
         return false;
     for (uint32_t i = 0; i < n->is.device_count; i++)
-        suits += pool_device_suits(a, &n->device[i].now);
+        suits += pool_device_suits(p, a, &n->device[i].now);
     return suits >= a->devices;
 }
 
@@ -257,16 +272,17 @@ bool pool_place_fits(const struct pool *p, const struct pool_ask *a,
     for (uint32_t i = 0; i < at->device_count; i++)
         if (at->device[i] >= n->is.device_count ||
             (i && at->device[i] <= at->device[i - 1]) ||
-            !pool_device_suits(a, &n->device[at->device[i]].now))
+            !pool_device_suits(p, a, &n->device[at->device[i]].now))
             return false;
     return true;
 }
 
 /* ---- taking and giving ---- */
 
-static void take_device(struct pool_slot_device *d, const struct pool_ask *a)
+static void take_device(const struct pool *p, struct pool_slot_device *d,
+                        const struct pool_ask *a)
 {
-    device_take(a, &d->now);
+    device_take(p, a, &d->now);
     d->users++;
 }
 
@@ -296,7 +312,7 @@ static void change(struct pool *p, const struct pool_ask *a, const struct pool_p
     for (uint32_t i = 0; i < at->device_count; i++) {
         struct pool_slot_device *d = &n->device[at->device[i]];
         if (take)
-            take_device(d, a);
+            take_device(p, d, a);
         else
             give_device(d, &n->is.device[at->device[i]], a);
         if (n->open && d->users == take) /* the first comes, the last goes */

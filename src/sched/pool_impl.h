@@ -34,6 +34,7 @@ struct pool {
     uint32_t node_count, node_room;
     struct pool_labels *kind; /* the label sets that nodes have */
     uint32_t kind_count, kind_room;
+    uint32_t tenancy;   /* ways to share in which owners may meet, a bit each */
     bool mixed;         /* some node has devices of several models */
     bool mixed_sharing; /* … that are shared in several ways */
     struct classes classes;
@@ -62,6 +63,9 @@ void pool_undo_to(struct pool *p, uint32_t mark);
 /* Do they ask the same? */
 uint64_t ask_hash(const struct pool_ask *a);
 bool ask_equal(const struct pool_ask *a, const struct pool_ask *b);
+/* … whoever asks? */
+uint64_t ask_hash_unowned(const struct pool_ask *a);
+bool ask_equal_unowned(const struct pool_ask *a, const struct pool_ask *b);
 
 /* Do nodes with these labels do? */
 bool pool_kind_suits(const struct pool *p, const struct pool_ask *a, uint32_t kind);

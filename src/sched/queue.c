@@ -90,9 +90,18 @@ static void request_remember(struct sched *s, struct request *r)
 
 /* ---- forms ---- */
 
-static bool form_is(const struct form *f, const struct sched_request *q, uint64_t hash)
+/* Whose devices a request's must be.  Where all may meet everywhere it is nobody's, so that
+ * forms and orders of placement are common to all. */
+static uint32_t owner_of(const struct sched *s, const struct sched_request *q)
 {
-    if (f->hash != hash || f->option_count != q->option_count ||
+    uint32_t meet = s->policy.tenancy | 1u << POOL_EXCLUSIVE; /* where nobody meets */
+    return meet == POOL_ALL_SHARING ? 0 : q->tenant;
+}
+
+static bool form_is(const struct form *f, const struct sched_request *q, uint32_t owner,
+                    uint64_t hash)
+{
+    if (f->hash != hash || f->owner != owner || f->option_count != q->option_count ||
         !ties_equal(&f->ties, &q->ties))
         return false;
     for (uint32_t i = 0; i < f->option_count; i++) {
@@ -102,20 +111,21 @@ static bool form_is(const struct form *f, const struct sched_request *q, uint64_
             return false;
         for (uint32_t g = 0; g < f->option[i].group_count; g++)
             if (f->option[i].group[g].count != q->option[i].group[g].count ||
-                !ask_equal(&f->option[i].group[g].ask, &q->option[i].group[g].ask))
+                !ask_equal_unowned(&f->option[i].group[g].ask, &q->option[i].group[g].ask))
                 return false;
     }
     return true;
 }
 
-static uint64_t form_hash(const struct sched_request *q)
+static uint64_t form_hash(const struct sched_request *q, uint32_t owner)
 {
     uint64_t h = hash_mix(ties_hash(&q->ties), q->option_count);
+    h = hash_mix(h, owner);
     for (uint32_t i = 0; i < q->option_count; i++) {
         h = hash_mix(h, (uint64_t)q->option[i].within << 1 | q->option[i].within_required);
         for (uint32_t g = 0; g < q->option[i].group_count; g++) {
             const struct sched_group *x = &q->option[i].group[g];
-            h = hash_mix(hash_mix(h, x->count), ask_hash(&x->ask));
+            h = hash_mix(hash_mix(h, x->count), ask_hash_unowned(&x->ask));
         }
     }
     return h;
@@ -123,22 +133,26 @@ static uint64_t form_hash(const struct sched_request *q)
 
 static struct form *form_of(struct sched *s, const struct sched_request *q)
 {
-    uint64_t hash = form_hash(q);
+    uint32_t owner = owner_of(s, q);
+    uint64_t hash = form_hash(q, owner);
     struct form **head = &s->form[hash & (FORM_BUCKETS - 1)], *f = *head;
-    while (f && !form_is(f, q, hash))
+    while (f && !form_is(f, q, owner, hash))
         f = f->next;
     if (!f) {
         f = calloc(1, sizeof *f + q->option_count * sizeof f->option[0]);
         if (!f)
             return NULL;
         f->hash = hash;
+        f->owner = owner;
         f->option_count = q->option_count;
         f->ties = q->ties;
         f->tied = q->ties.tag_count || q->ties.tie_count;
         memcpy(f->option, q->option, q->option_count * sizeof f->option[0]);
         for (uint32_t i = 0; i < q->option_count; i++)
-            for (uint32_t g = 0; g < q->option[i].group_count; g++)
+            for (uint32_t g = 0; g < q->option[i].group_count; g++) {
+                f->option[i].group[g].ask.owner = owner;
                 f->place_count[i] += q->option[i].group[g].count;
+            }
         f->next = *head;
         *head = f;
     }

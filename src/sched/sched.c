@@ -29,6 +29,7 @@ int sched_create(const struct sched_policy *policy, struct sched **out, struct s
         sched_destroy(s);
         return sl_fail(err, SL_INTERNAL, "scheduler: out of memory");
     }
+    pool_set_tenancy(s->pool, s->policy.tenancy);
     s->tenant[SCHED_ROOT].exists = true;
     s->tenant_count = 1;
     for (uint32_t q = 0; q < QUOTAS; q++)
@@ -288,6 +289,7 @@ void sched_check(const struct sched *s)
     if (!sum) /* no memory to look with */
         return;
     pool_check(s->pool);
+    tally_check(s);
     tags_check(s);
     for (uint32_t i = 0; i <= s->request_mask; i++)
         for (const struct request *r = s->request[i]; r; r = r->chain)

@@ -10,7 +10,7 @@
 struct form {
     struct form *next; /* in its hash chain */
     uint64_t hash;
-    uint32_t refs;
+    uint32_t refs, owner;
     uint32_t place_count[SCHED_MAX_OPTIONS]; /* asks of each option */
     /* 1 + the first group that no node could ever run; as of so many nodes */
     uint32_t impossible[SCHED_MAX_OPTIONS], known_nodes;
@@ -326,6 +326,10 @@ void nomination_drop(struct sched *s, struct request *r);
 
 /* It ends by then, if it started when it says: by its limit; UINT64_MAX: nobody knows. */
 uint64_t calendar_bound(const struct request *r);
+
+/* ---- tally.c: what leases add up to ---- */
+
+void tally_check(const struct sched *s);
 
 /* ---- restore.c: what runs already ---- */
 

@@ -289,7 +289,7 @@ static uint32_t devices_ok(const struct wish *w, uint32_t node)
     for (uint32_t d = 0; d < n->is.device_count; d++) {
         uint64_t spot = spot_of(w->s->pool, POOL_DEVICE, node, d);
         uint32_t preferred = w->preferred;
-        bool ok = pool_device_suits(w->ask, &n->device[d].now) &&
+        bool ok = pool_device_suits(w->s->pool, w->ask, &n->device[d].now) &&
                   is_welcome(w->s, t, POOL_DEVICE, spot);
         for (uint32_t i = 0; i < t->tie_count && ok; i++)
             if (is_wished(&t->tie[i], &preferred) && t->tie[i].level == POOL_DEVICE)

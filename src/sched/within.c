@@ -43,13 +43,14 @@ static void room_empty(const struct pool *p, uint32_t node, struct room *out)
 }
 
 /* How many asks alike go there together, `most` at most.  Labels are not looked at. */
-static uint64_t asks_in(const struct room *r, const struct pool_ask *a, uint64_t most)
+static uint64_t asks_in(const struct pool *p, const struct room *r,
+                        const struct pool_ask *a, uint64_t most)
 {
     uint64_t slices = 0;
     most = times_in(r->cpu_milli, a->cpu_milli, most);
     most = times_in(r->host_mem_bytes, a->host_mem_bytes, most);
     for (uint32_t i = 0; i < r->device_count; i++)
-        slices += device_holds(a, &r->device[i], most);
+        slices += device_holds(p, a, &r->device[i], most);
     return times_in(slices, a->devices, most);
 }
 
@@ -174,7 +175,7 @@ static bool has_room(const struct pool *p, const struct candidate *c,
                 room_empty(p, node, &room);
             else
                 room_now(p, node, &room);
-            want -= asks_in(&room, a, want);
+            want -= asks_in(p, &room, a, want);
         }
         if (want)
             return false;

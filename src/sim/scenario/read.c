@@ -705,10 +705,17 @@ static void read_tick(struct reader *r)
         words_fail(&r->w, "a tick is at least 1s");
 }
 
+static void read_tenants(struct reader *r)
+{
+    words_need(&r->w, "apart");
+    r->s->policy.tenancy = 0;
+}
+
 static const struct clause policy_clauses[] = {
     { "order", read_order },
     { "place", read_place },
     { "tick", read_tick },
+    { "tenants", read_tenants },
 };
 
 static void read_policy(struct reader *r)
@@ -756,6 +763,7 @@ int scenario_read(const struct text *text, struct scenario **out, struct sl_err 
         return sl_fail(err, SL_INTERNAL, "%s: out of memory", text->name);
     memcpy(s->file, text->name, sizeof s->file);
     sched_policy_init(&s->policy);
+    s->policy.tenancy = POOL_ALL_SHARING; /* unless they are said to be apart */
     s->tick_ms = TICK_MS;
     words_begin(&r.w, text, err);
     while (words_line(&r.w)) {

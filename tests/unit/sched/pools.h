@@ -56,9 +56,10 @@ static inline uint8_t random_sharing(struct rng *r)
 
 /* A pool of three models, some labels, and, if nodes are odd, some with devices of two models;
  * of nodes that are a multiple of three, devices are shared in several ways. */
-static inline struct pool *mixed_pool(struct rng *r, uint32_t nodes)
+static inline struct pool *mixed_pool(struct rng *r, uint32_t nodes, uint32_t tenancy)
 {
     struct pool *p = pool_of(NULL, 0);
+    pool_set_tenancy(p, tenancy);
     for (uint32_t i = 0; i < nodes; i++) {
         uint32_t model = rng_below(r, 3), node;
         struct pool_node n =

@@ -4,6 +4,8 @@
  *   n 2 [MODEL [COUNT [RACK [ZONE]]]] [WAY]
  *                          COUNT nodes of 2 devices (16 GiB each, 16 CPUs), shared by time, or
  *                          WAY: s in space, x not at all
+ *   w WAYS                 two tenants may meet on devices shared so, of t and s; -: on none.  The first
+ *                          command; without it they may everywhere
  *   t 3 1 [WEIGHT]         tenant 3 below tenant 1
  *   q 3 0 2000 -           quota of tenant 3, model 0 (*: of all, at their prices): deserves 2000 milli, no limit
  *   p 1 2000               a device of model 1 counts as two
@@ -40,18 +42,26 @@
 
 struct script {
     struct sched *s;
+    enum sched_order order;
     uint64_t now_ms;
     char answer[2048];
 };
 
-static inline void script_open(struct script *r, enum sched_order order)
+static inline void script_open_for(struct script *r, enum sched_order order,
+                                   uint32_t tenancy)
 {
     struct sched_policy policy;
     sched_policy_init(&policy);
     policy.order = order;
-    *r = (struct script){ 0 };
+    policy.tenancy = tenancy;
+    *r = (struct script){ .order = order };
     if (sched_create(&policy, &r->s, NULL))
         abort();
+}
+
+static inline void script_open(struct script *r, enum sched_order order)
+{
+    script_open_for(r, order, POOL_ALL_SHARING);
 }
 
 static inline void script_close(struct script *r)
@@ -94,6 +104,14 @@ static inline uint8_t script_way(char letter)
     return (uint8_t)(strchr("txs", letter) - "txs");
 }
 
+static inline uint8_t script_ways(const char *letters)
+{
+    uint8_t ways = 0;
+    for (; *letters && *letters != '-'; letters++)
+        ways |= (uint8_t)(1u << script_way(*letters));
+    return ways;
+}
+
 static inline void script_group(const char *text, struct sched_group *g)
 {
     unsigned a = 0, b = 0, c = 0, gib = 0;
@@ -101,8 +119,8 @@ static inline void script_group(const char *text, struct sched_group *g)
     const char *mem = strchr(text, ':'), *way = strchr(text, '@');
     if (mem)
         gib = (unsigned)atoi(mem + 1);
-    while (way && *++way)
-        g->ask.sharing |= (uint8_t)(1u << script_way(*way));
+    if (way)
+        g->ask.sharing = script_ways(way + 1);
     if (text[0] == 'c') {
         g->ask.devices = 0;
         g->ask.cpu_milli = (uint32_t)atoi(text + 1);
@@ -255,6 +273,10 @@ static inline void script_command(struct script *r, char **word, int words)
         for (uint32_t i = 1; words > 3 && i < n[3]; i++)
             script_apply(r, &e);
         break;
+    case 'w':
+        script_close(r);
+        script_open_for(r, r->order, script_ways(word[1]));
+        return;
     case 't':
         e.kind = SCHED_SET_TENANT;
         e.tenant = (struct sched_tenant){ n[1], n[2], words > 3 ? n[3] : 1 };

@@ -138,7 +138,7 @@ static void choices_are_as_said(void **state)
 static void a_target_needs_a_device(void **state)
 {
     struct rng r = { 5 };
-    struct pool *p = mixed_pool(&r, 3);
+    struct pool *p = mixed_pool(&r, 3, 0);
     struct place_policy policy;
     struct placer *pl;
     struct sl_err err;
@@ -195,7 +195,8 @@ static void same_as_scan(struct placer *pl, struct pool *p, const struct pool_as
 
 static void one_pool(struct rng *r, enum place_rule rule, int steps)
 {
-    struct pool *p = mixed_pool(r, 2 + rng_below(r, 60));
+    struct pool *p =
+        mixed_pool(r, 2 + rng_below(r, 60), rng_below(r, POOL_ALL_SHARING + 1));
     struct place_policy policy;
     struct placer *pl;
     struct held held[HELD];
@@ -275,7 +276,7 @@ static void find_is_scan(void **state)
 static void many_shapes(void **state)
 {
     struct rng r = { 77 };
-    struct pool *p = mixed_pool(&r, 8);
+    struct pool *p = mixed_pool(&r, 8, 0);
     struct place_policy policy;
     struct placer *pl;
     struct held held[HELD];
@@ -437,7 +438,7 @@ static int64_t plain_waste(const struct target *t, const struct pool *p,
 static void inner_loops_are_their_definition(void **state)
 {
     struct rng r = { 42 };
-    struct pool *p = mixed_pool(&r, 30);
+    struct pool *p = mixed_pool(&r, 30, 0);
     struct place_shape shape[200];
     const struct worth_table *table[] = { &worth_any, worth_table() };
     for (int round = 0; round < 20; round++) {

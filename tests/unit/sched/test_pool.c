@@ -187,7 +187,7 @@ static void a_try_leaves_nothing(void **state)
 {
     struct rng r = { 11 };
     for (int round = 0; round < 40; round++) {
-        struct pool *p = mixed_pool(&r, 1 + rng_below(&r, 20));
+        struct pool *p = mixed_pool(&r, 1 + rng_below(&r, 20), 0);
         struct pool_free before[20], after;
         struct held held[HELD], tried[HELD];
         uint32_t count = 0, tried_count;

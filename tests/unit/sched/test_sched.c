@@ -158,6 +158,31 @@ static const struct {
       "+3 +1 +2" },
     { "who finds no such device waits for one", "n 1; s 1 0 50 500@xs; n 1 0 1 s", "+1" },
 
+    /* who may meet on a device */
+    { "two tenants never share a time-shared card, one tenant's leases do (field failure "
+      "31)",
+      "w -; n 1; " TWO_TENANTS "s 1 1 50 100; s 2 2 50 100; s 3 1 50 100; e 1; e 3",
+      "+1 +3 +2" },
+    { "… nor a tenant and the one below it",
+      "w -; n 1; t 1 0; t 2 1; s 1 1 50 100; s 2 2 50 100; e 1", "+1 +2" },
+    { "… unless that is waived", "w t; n 1; " TWO_TENANTS "s 1 1 50 100; s 2 2 50 100",
+      "+1 +2" },
+    { "a waiver for time is none for space",
+      "w t; n 1 s; " TWO_TENANTS "s 1 1 50 100; s 2 2 50 100; e 1", "+1 +2" },
+    { "other devices are another matter",
+      "w -; n 2; " TWO_TENANTS "s 1 1 50 100; s 2 2 50 100; s 3 1 50 2x100; e 2",
+      "+1 +2 +3" },
+    { "a whole device is whoever's comes first",
+      "w -; n 1; " TWO_TENANTS "s 1 1 50 1000; s 2 2 50 1000; e 1", "+1 +2" },
+    { "reclaiming, all of the other tenant's go from the card",
+      "w -; n 1; " TWO_TENANTS
+      "q 1 0 1000 -; s 1 2 50 100; s 2 2 50 100; s 3 1 50 100; e 1; "
+      "e 2",
+      "+1 +2 -2r3 -1r3 +3" },
+    { "what runs is restored by tenant, too",
+      "w -; n 1; " TWO_TENANTS "r 1 1 50 100 0.0; r 2 2 50 100 0.0; r 3 1 50 100 0.0",
+      "!2" },
+
     /* priority */
     { "the more important makes the other go; it starts when that is gone",
       "n 1; s 1 0 40 1000; s 2 0 50 1000; e 1", "+1 -1p2 +2" },

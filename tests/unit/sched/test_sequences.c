@@ -270,6 +270,7 @@ static bool could_start(struct run *r, const struct known *k, const struct sched
     const struct pool *p = sched_pool(r->s);
     struct pool_ask a = o->group[0].ask;
     uint64_t models = 0;
+    a.owner = k->q.tenant;
     if (o->group_count > 1 || o->group[0].count > 1)
         return false; /* gangs: rows say it */
     for (uint32_t m = 0; m < MODELS; m++) {
@@ -398,7 +399,6 @@ static void make_request(struct run *r, struct known *k)
         k->option[i].within_required = k->option[i].within && rng_below(&r->rng, 2);
         for (uint32_t g = 0; g < groups; g++) {
             k->option[i].group[g].ask = random_ask(&r->rng);
-            k->option[i].group[g].ask.owner = 0;
             k->option[i].group[g].ask.mem_bytes %= 16 * GIB;
             k->option[i].group[g].count =
                 1 + (rng_below(&r->rng, 6) == 0) * rng_below(&r->rng, 3);
@@ -455,6 +455,7 @@ static void restore(struct run *r, struct known *k)
     make_request(r, k);
     k->option[0].group_count = k->option[0].group[0].count = 1;
     k->q.option_count = 1;
+    k->option[0].group[0].ask.owner = k->q.tenant;
     k->over = !somewhere(r, &k->option[0].group[0].ask, &at) || is_kept(r, at.node);
     if (k->over)
         return;
@@ -511,6 +512,8 @@ static void begin(struct run *r, uint64_t seed)
     *r = (struct run){ .rng = { seed } };
     sched_policy_init(&r->policy);
     r->policy.order = r->order = rng_below(&r->rng, 3);
+    if (rng_below(&r->rng, 3) < 2)
+        r->policy.tenancy = rng_below(&r->rng, POOL_ALL_SHARING + 1);
     if (sched_create(&r->policy, &r->s, NULL) || sched_create(&r->policy, &r->twin, NULL))
         abort();
     memset(r->limit, 0xff, sizeof r->limit);

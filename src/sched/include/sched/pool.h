@@ -14,6 +14,7 @@
  *   - 0 <= free <= capacity in every dimension of every node and device;
  *   - a time-shared device carries at most one lease that spans several
  *     devices (each would hold one card's turn and wait for the other's);
+ *   - two owners meet on a device only where the tenancy rule lets them;
  *   - an exclusive device carries at most one lease, and has nothing free beside it;
  *   - a node that may take work is a member of exactly the class of its state;
  *   - what a rack or zone is said to have free is what its open nodes have (near.h).
@@ -83,7 +84,7 @@ struct pool_ask {
     uint64_t models;          /* bit per model that will do; 0: any */
     struct pool_labels need;  /* labels the node must have */
     struct pool_labels avoid; /* … must not have */
-    uint32_t owner;           /* shares a device with the same owner only; 0 is one, too */
+    uint32_t owner;           /* whose; 0 is an owner, too (pool_set_tenancy) */
     uint8_t sharing;          /* devices shared in one of these ways, a bit each; 0: any */
 };
 
@@ -97,6 +98,14 @@ struct pool_place {
 /* -SL_INTERNAL: no memory. */
 int pool_create(struct pool **out, struct sl_err *err);
 void pool_destroy(struct pool *p);
+
+/*
+ * The tenancy rule: the ways to share a device, a bit each, in which different owners
+ * may meet on one; by default none.  Leases that share compute by turns or side by side
+ * are not isolated in memory and faults, so owners that do not trust each other must
+ * not meet there; whoever lets them has waived that.  To be said before the first node.
+ */
+void pool_set_tenancy(struct pool *p, uint32_t ways);
 
 /* The new node's number is the count of nodes before.  It takes work at once.
  * -SL_INVALID for what cannot be (a rack in two zones, too), -SL_INTERNAL for no memory. */

@@ -16,7 +16,8 @@
  * of its parts of compute and of memory.
  *
  * These always hold between two events (sched_check):
- *   - a device's leases never exceed it (sched/pool.h);
+ *   - a device's leases never exceed it, and two tenants share one only where the policy
+ *     lets them (sched/pool.h);
  *   - no tenant, nor any above it, is over its limit of a model or of all, but by what was
  *     restored or by what it held before its limit fell;
  *   - who must be apart from a tag is, as long as both run;
@@ -42,7 +43,8 @@
 #define SCHED_ALL_MODELS  POOL_MAX_MODELS /* of a quota */
 #define SCHED_ROOT        0u              /* the tenant above all; it always exists */
 
-/* `count` asks alike, each on one node. */
+/* `count` asks alike, each on one node.  Their owner is the request's tenant, whatever is
+ * said there. */
 struct sched_group {
     struct pool_ask ask;
     uint32_t count;
@@ -206,6 +208,8 @@ struct sched_policy {
     struct place_policy place;
     enum sched_order order;
     uint64_t half_life_ms; /* of past use in the fair share; default 7 days */
+    uint32_t tenancy;      /* ways to share a device in which two tenants may meet on one, a
+                            * bit each; default none (pool_set_tenancy) */
 };
 
 struct sched;

@@ -14,6 +14,8 @@ static const struct sim_option openb_options[] = {
     { "ties", "N", "orders of the nodes, drawn by seed, that decide between equal scores"
       " (default: 5)", .min = 1, .max = 1000 },
     { "seeds", "N", "use the first N lines of the orders (default: all)", .min = 1, .max = 100000 },
+    { "memory", "SEED", "pods take memory of the GPUs too: 0.5 to 2 times their share of compute,"
+      " drawn by this seed", .min = 1, .max = 1000000 },
     { "against", "POLICY", "print the others' differences to this one too, paired by order" },
     { "json", NULL, "print JSON" },
     { NULL },

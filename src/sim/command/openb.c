@@ -96,6 +96,8 @@ static int read_files(struct openb *o, const struct sim_args *args, struct sl_er
     if (o->seeds > o->orders.count)
         return sl_fail(err, SL_INVALID, "--seeds: %u, but %s has %u", o->seeds, order.name,
                        o->orders.count);
+    if (sim_value(args, "memory"))
+        fill_draw_memory(&o->pods, sim_count(args, "memory", 0));
     rc = fill_input_make(&o->nodes, &o->pods, &o->input, err);
     return rc < 0 ? sl_prefix(err, "%s", nodes.name) : 0;
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "sim/fill.h"
+#include "sim/random.h"
 
 bool fill_fits(const struct fill_node *n, const struct fill_class *c)
 {
@@ -14,7 +15,7 @@ bool fill_fits(const struct fill_node *n, const struct fill_class *c)
     if (c->models && !(c->models & n->model))
         return false;
     for (unsigned d = 0; d < FILL_MAX_DEVICES; d++)
-        devices += n->free[d] >= c->gpu_milli;
+        devices += fill_device_has(n, d, c->gpu_milli, c->gpu_mem_milli);
     return devices >= c->gpus;
 }
 
@@ -23,8 +24,10 @@ void fill_take(struct fill_node *n, const struct fill_class *c, const struct fil
     n->cpu_milli -= c->cpu_milli;
     n->memory_mib -= c->memory_mib;
     n->pods++;
-    for (uint32_t i = 0; i < p->count; i++)
+    for (uint32_t i = 0; i < p->count; i++) {
         n->free[p->device[i]] -= (uint16_t)c->gpu_milli;
+        n->used_mem[p->device[i]] += (uint16_t)c->gpu_mem_milli;
+    }
     n->gpu_milli -= p->count * c->gpu_milli;
 }
 
@@ -57,21 +60,34 @@ static bool is_alike(const struct fill_class *a, const struct fill_class *b)
 {
     return a->memory_mib == b->memory_mib && a->models == b->models &&
            a->cpu_milli == b->cpu_milli && a->gpus == b->gpus &&
-           a->gpu_milli == b->gpu_milli;
+           a->gpu_milli == b->gpu_milli && a->gpu_mem_milli == b->gpu_mem_milli;
 }
 
 static void make_classes(const struct openb_pods *pods, struct fill_input *in)
 {
     for (; in->pod_count < pods->count; in->pod_count++) {
         const struct openb_pod *p = &pods->pods[in->pod_count];
-        struct fill_class class = { p->memory_mib, p->gpus ? p->models : 0, p->cpu_milli,
-                                    p->gpus, p->gpu_milli };
+        struct fill_class class = { p->memory_mib, p->gpus ? p->models : 0,
+                                    p->cpu_milli,  p->gpus,
+                                    p->gpu_milli,  p->gpu_mem_milli };
         uint32_t c = 0;
         while (c < in->class_count && !is_alike(&in->classes[c], &class))
             c++;
         if (c == in->class_count)
             in->classes[in->class_count++] = class;
         in->class_of[in->pod_count] = c;
+    }
+}
+
+void fill_draw_memory(struct openb_pods *pods, uint64_t seed)
+{
+    const uint32_t step = FILL_WHOLE / 10;
+    for (uint32_t i = 0; i < pods->count; i++) {
+        struct openb_pod *p = &pods->pods[i];
+        struct random r = { random_seed(seed, i) };
+        uint32_t milli = p->gpu_milli * (50 + random_below(&r, 151)) / 100;
+        milli = (milli + step - 1) / step * step;
+        p->gpu_mem_milli = milli < FILL_WHOLE ? milli : FILL_WHOLE;
     }
 }
 

@@ -7,6 +7,7 @@
 #include "sched/place.h"
 
 #define MIB     ((uint64_t)1 << 20)
+#define MEM     (16 * MIB) /* a thousandth of a device's memory; any size would do */
 #define UNNAMED (POOL_MAX_MODELS - 1) /* models that no pod asks for by name */
 
 static_assert((int)FILL_MAX_DEVICES == (int)POOL_MAX_DEVICES,
@@ -23,6 +24,7 @@ static struct pool_ask ask_of(const struct fill_class *c)
 {
     return (struct pool_ask){ .devices = c->gpus,
                               .permille = c->gpus ? c->gpu_milli : 0,
+                              .mem_bytes = c->gpu_mem_milli * MEM,
                               .cpu_milli = c->cpu_milli,
                               .host_mem_bytes = c->memory_mib * MIB,
                               .models = c->models };
@@ -33,8 +35,10 @@ static struct pool_node node_of(const struct fill_node *from)
     struct pool_node n = { .cpu_milli = from->cpu_milli,
                            .host_mem_bytes = from->memory_mib * MIB,
                            .device_count = from->gpus };
-    for (uint32_t d = 0; d < from->gpus; d++)
+    for (uint32_t d = 0; d < from->gpus; d++) {
         n.device[d].model = from->model ? (uint32_t)__builtin_ctzll(from->model) : UNNAMED;
+        n.device[d].mem_bytes = FILL_WHOLE * MEM;
+    }
     return n;
 }
 

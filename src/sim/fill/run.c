@@ -53,7 +53,7 @@ static const char *objection(const struct books *b, const struct fill_class *c,
     for (uint32_t i = 0; i < p->count; i++) {
         if (p->device[i] >= n->gpus || (i && p->device[i] <= p->device[i - 1]))
             return "the devices are not different ones of the node, in order";
-        if (n->free[p->device[i]] < c->gpu_milli)
+        if (!fill_device_has(n, p->device[i], c->gpu_milli, c->gpu_mem_milli))
             return "a device has too little free";
     }
     return NULL;

@@ -13,6 +13,23 @@ static int max_int(int a, int b)
 
 /* ---- devices ---- */
 
+static bool device_has(const struct fill_seen *n, unsigned d, const struct fill_class *c)
+{
+    return fill_device_has(&n->node, d, c->gpu_milli, c->gpu_mem_milli);
+}
+
+/* Memory counts as much as compute; without it all have the same. */
+static int left_on(const struct fill_seen *n, unsigned d)
+{
+    return n->node.free[d] + FILL_WHOLE - n->node.used_mem[d];
+}
+
+static bool is_like_before(const struct fill_seen *n, unsigned d)
+{
+    return d && n->node.free[d] == n->node.free[d - 1] &&
+           n->node.used_mem[d] == n->node.used_mem[d - 1];
+}
+
 /* The ones with the least that is enough; of equal ones the lowest indices. */
 static void pick_least(const struct fill_target *t, const struct fill_seen *n,
                        const struct fill_class *c, struct random *r, struct fill_place *out)
@@ -21,8 +38,8 @@ static void pick_least(const struct fill_target *t, const struct fill_seen *n,
     for (out->count = 0; out->count < c->gpus; out->count++) {
         unsigned best = FILL_MAX_DEVICES;
         for (unsigned d = 0; d < n->node.gpus; d++)
-            if (!taken[d] && n->node.free[d] >= c->gpu_milli &&
-                (best == FILL_MAX_DEVICES || n->node.free[d] < n->node.free[best]))
+            if (!taken[d] && device_has(n, d, c) &&
+                (best == FILL_MAX_DEVICES || left_on(n, d) < left_on(n, best)))
                 best = d;
         taken[best] = true;
         out->device[out->count] = (uint8_t)best;
@@ -35,10 +52,9 @@ static void pick_any(const struct fill_target *t, const struct fill_seen *n,
     uint32_t fitting = 0;
     out->count = 0;
     for (unsigned d = 0; d < n->node.gpus; d++)
-        fitting += n->node.free[d] >= c->gpu_milli;
+        fitting += device_has(n, d, c);
     for (unsigned d = 0; d < n->node.gpus && out->count < c->gpus; d++)
-        if (n->node.free[d] >= c->gpu_milli &&
-            random_below(r, fitting--) < c->gpus - out->count)
+        if (device_has(n, d, c) && random_below(r, fitting--) < c->gpus - out->count)
             out->device[out->count++] = (uint8_t)d;
 }
 
@@ -61,13 +77,22 @@ static int dotprod(const struct fill_target *t, const struct fill_seen *n,
 }
 
 /* 100 (1 - (cpuLeft/C + gpuLeft/G) / 2).  The sources then stretch the scores of one
- * decision to 0 … 100: that changes no order, as they are at most 100 apart. */
+ * decision to 0 … 100: that changes no order, as they are at most 100 apart.  Device memory,
+ * where it counts, is a third term like the second. */
 static int bestfit(const struct fill_target *t, const struct fill_seen *n,
                    const struct fill_class *c)
 {
-    const int64_t ratio = MAX_CPU_MILLI / MAX_GPU_MILLI, one = 2ll * MAX_CPU_MILLI;
+    const int64_t ratio = MAX_CPU_MILLI / MAX_GPU_MILLI;
+    int64_t one = 2ll * MAX_CPU_MILLI;
     int64_t left = (int64_t)n->node.cpu_milli - c->cpu_milli +
                    ratio * (n->node.gpu_milli - gpu_milli_of(c));
+    if (c->gpu_mem_milli) {
+        int64_t mem_left = (int64_t)n->node.gpus * FILL_WHOLE - c->gpus * c->gpu_mem_milli;
+        for (unsigned d = 0; d < n->node.gpus; d++)
+            mem_left -= n->node.used_mem[d];
+        left += ratio * mem_left;
+        one += MAX_CPU_MILLI;
+    }
     return (int)(100 * (one - left) / one);
 }
 
@@ -132,7 +157,7 @@ static int best_share(const struct fill_target *t, const struct fill_seen *n,
     for (unsigned d = 0; d < n->node.gpus; d++) {
         struct fill_place p = { .count = 1, .device = { (uint8_t)d } };
         /* what has as much free as the one before it gives the same */
-        if (n->node.free[d] < c->gpu_milli || (d && n->node.free[d] == n->node.free[d - 1]))
+        if (!device_has(n, d, c) || is_like_before(n, d))
             continue;
         int score = try_devices(t, n, c, &p);
         if (score > best) {

@@ -11,13 +11,14 @@ static int compare(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-/* 0 for pods of the same sort; memory is no part of it. */
+/* 0 for pods of the same sort; host memory is no part of it. */
 static int by_sort(const void *left, const void *right, void *specs)
 {
     const struct fill_shape *a = left, *b = right;
     int c = compare(a->cpu_milli, b->cpu_milli);
     c = c ? c : compare(a->gpu_milli, b->gpu_milli);
     c = c ? c : compare(a->gpus, b->gpus);
+    c = c ? c : compare(a->gpu_mem_milli, b->gpu_mem_milli);
     return c ? c : strcmp(names_text(specs, a->spec), names_text(specs, b->spec));
 }
 
@@ -51,8 +52,9 @@ int fill_target_of(const struct openb_pods *pods, struct fill_target *out,
         return sl_fail(err, SL_INTERNAL, "out of memory");
     for (uint32_t i = 0; i < pods->count; i++) {
         const struct openb_pod *p = &pods->pods[i];
-        shapes[i] = (struct fill_shape){ p->models, p->cpu_milli, p->gpus, p->gpu_milli,
-                                         1,         p->spec };
+        shapes[i] =
+            (struct fill_shape){ p->models, p->cpu_milli, p->gpus,         p->gpu_milli,
+                                 1,         p->spec,      p->gpu_mem_milli };
     }
     qsort_r(shapes, pods->count, sizeof *shapes, by_sort, specs);
     uint32_t sorts = merge(shapes, pods->count, specs);
@@ -77,7 +79,7 @@ static uint32_t shape_waste(const struct fill_shape *s, const struct fill_node *
     if (!s->gpus || s->cpu_milli > n->cpu_milli || (s->models && !(s->models & n->model)))
         return n->gpu_milli;
     for (unsigned d = 0; d < FILL_MAX_DEVICES; d++) {
-        bool enough = n->free[d] >= s->gpu_milli;
+        bool enough = fill_device_has(n, d, s->gpu_milli, s->gpu_mem_milli);
         devices += enough;
         usable += enough ? n->free[d] : 0;
     }

@@ -118,15 +118,20 @@ static void waste_is_what_the_target_cannot_use(void **state)
         { "its model", { 2, 1000, 1, 500, 1 }, 400 },
         { "not its model: all of it", { 4, 1000, 1, 200, 1 }, 1600 },
         { "as often as its weight", { 0, 1000, 1, 500, 3 }, 1200 },
+        { "memory that is there", { 0, 1000, 1, 200, 1, 0, 300 }, 0 },
+        { "too little memory on the second", { 0, 1000, 1, 200, 1, 0, 301 }, 400 },
     };
     const struct fill_node n = { .model = 2,
                                  .cpu_milli = 4000,
                                  .gpu_milli = 1600,
                                  .gpus = 3,
                                  .free = { 1000, 400, 200 } };
-    const struct fill_node two = {
-        .model = 2, .cpu_milli = 4000, .gpu_milli = 1600, .gpus = 2, .free = { 1200, 400 }
-    };
+    const struct fill_node two = { .model = 2,
+                                   .cpu_milli = 4000,
+                                   .gpu_milli = 1600,
+                                   .gpus = 2,
+                                   .free = { 1200, 400 },
+                                   .used_mem = { 0, 700 } };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct fill_shape s = rows[i].shape;
         const struct fill_target t = { &s, 1, s.weight };
@@ -233,6 +238,59 @@ static void devices_are_chosen(void **state)
             snprintf(have + strlen(have), sizeof have - strlen(have), "%u ", p.device[d]);
         ROW_STR(rows[i].label, have, rows[i].want);
     }
+}
+
+static void memory_is_a_second_dimension(void **state)
+{
+    const struct fill_node n = { .cpu_milli = 1000,
+                                 .gpu_milli = 1000,
+                                 .gpus = 2,
+                                 .free = { 400, 600 },
+                                 .used_mem = { 200, 900 } };
+    static const struct {
+        const char *label;
+        struct fill_class class;
+        const char *want; /* the device, or none */
+    } rows[] = {
+        { "without it, where both are least", { .gpus = 1, .gpu_milli = 400 }, "1" },
+        { "where it is", { .gpus = 1, .gpu_milli = 400, .gpu_mem_milli = 200 }, "0" },
+        { "least of compute and memory",
+          { .gpus = 1, .gpu_milli = 400, .gpu_mem_milli = 100 },
+          "1" },
+        { "both on one device",
+          { .gpus = 1, .gpu_milli = 600, .gpu_mem_milli = 200 },
+          "none" },
+    };
+    const struct fill_target t = { 0 };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct fill_seen seen = { n, 0, 0 };
+        struct fill_place p = { 0 };
+        char have[8] = "none";
+        if (fill_fits(&n, &rows[i].class)) {
+            fill_bestfit.devices(&t, &seen, &rows[i].class, NULL, &p);
+            snprintf(have, sizeof have, "%u", p.device[0]);
+        }
+        ROW_STR(rows[i].label, have, rows[i].want);
+    }
+}
+
+static void memory_is_drawn(void **state)
+{
+    struct openb_pods pods;
+    uint32_t least = 1000, most = 0;
+    READ(PODS "a,1,1,0,0,\nb,1,1,1,400,\nc,1,1,2,1000,\n", openb_pods_read, &pods);
+    for (uint64_t seed = 1; seed < 300; seed++) {
+        fill_draw_memory(&pods, seed);
+        uint32_t b = pods.pods[1].gpu_mem_milli;
+        ROW("none without a GPU", pods.pods[0].gpu_mem_milli == 0);
+        ROW("in tenths", b % 100 == 0 && pods.pods[2].gpu_mem_milli % 100 == 0);
+        ROW("half to all of whole devices",
+            pods.pods[2].gpu_mem_milli >= 500 && pods.pods[2].gpu_mem_milli <= 1000);
+        least = b < least ? b : least;
+        most = b > most ? b : most;
+    }
+    ROW("half to twice a share", least == 200 && most == 800);
+    openb_pods_finish(&pods);
 }
 
 static void a_random_device_is_any_that_fits(void **state)
@@ -512,6 +570,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(waste_is_what_the_target_cannot_use),
     cmocka_unit_test(scores_are_what_the_formulas_say),
     cmocka_unit_test(devices_are_chosen),
+    cmocka_unit_test(memory_is_a_second_dimension),
+    cmocka_unit_test(memory_is_drawn),
     cmocka_unit_test(a_random_device_is_any_that_fits),
     cmocka_unit_test(the_books_believe_no_policy),
     cmocka_unit_test(every_policy_fills_what_there_is),

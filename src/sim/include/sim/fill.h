@@ -5,7 +5,7 @@
  * descent", USENIX ATC 2023), on the openb data.
  *
  * The experiment keeps its own books and holds every answer of a policy against them.
- * Amounts are exact: milli of a GPU and of a CPU, MiB.
+ * Amounts are exact: milli of a GPU, of its memory and of a CPU, MiB.
  */
 #ifndef SIM_FILL_H
 #define SIM_FILL_H
@@ -27,7 +27,8 @@ struct fill_class {
     uint64_t models; /* the ones that will do, as bits; 0: any */
     uint32_t cpu_milli;
     uint32_t gpus;
-    uint32_t gpu_milli; /* of each */
+    uint32_t gpu_milli;     /* of each */
+    uint32_t gpu_mem_milli; /* of each one's memory; 0: it does not count */
 };
 
 /* A node as it is: what is free. */
@@ -37,7 +38,8 @@ struct fill_node {
     uint32_t cpu_milli;
     uint32_t gpu_milli; /* the sum over devices */
     uint16_t gpus, pods;
-    uint16_t free[FILL_MAX_DEVICES]; /* milli of each device, 0 where there is none */
+    uint16_t free[FILL_MAX_DEVICES];     /* milli of each device, 0 where there is none */
+    uint16_t used_mem[FILL_MAX_DEVICES]; /* milli of each one's memory */
 };
 
 /*
@@ -49,6 +51,7 @@ struct fill_shape {
     uint32_t cpu_milli, gpus, gpu_milli;
     uint32_t weight;
     uint32_t spec; /* in the list's specs */
+    uint32_t gpu_mem_milli;
 };
 struct fill_target {
     struct fill_shape *shapes;
@@ -63,6 +66,13 @@ void fill_target_finish(struct fill_target *t);
 /* The idle milli of a node that a pod of the target cannot use, on average, times
  * target.total: F of the paper, exact. */
 uint64_t fill_waste(const struct fill_target *t, const struct fill_node *n);
+
+/*
+ * Device memory, which openb does not have: each pod with GPUs asks, of the memory of each,
+ * 0.5 to 2 times (in hundredths, drawn by seed and place in the list) its share of
+ * compute, up to the next tenth of a device and never more than one.
+ */
+void fill_draw_memory(struct openb_pods *pods, uint64_t seed);
 
 /* The inputs in one numbering. */
 struct fill_input {
@@ -85,6 +95,13 @@ struct fill_place {
     uint32_t count;
     uint8_t device[FILL_MAX_DEVICES];
 };
+
+/* Has a device so much free? */
+static inline bool fill_device_has(const struct fill_node *n, unsigned d,
+                                   uint32_t gpu_milli, uint32_t gpu_mem_milli)
+{
+    return n->free[d] >= gpu_milli && n->used_mem[d] + gpu_mem_milli <= FILL_WHOLE;
+}
 
 /* Is there room on this node? */
 bool fill_fits(const struct fill_node *n, const struct fill_class *c);

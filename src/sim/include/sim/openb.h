@@ -61,6 +61,7 @@ struct openb_pod {
     uint32_t line;
     enum openb_qos qos;
     enum openb_phase phase;
+    uint32_t gpu_mem_milli; /* of each GPU's memory; no file has it: fill_draw_memory() */
 };
 
 /* Sorted by name, byte by byte: the order that the order lines count in.  At least one. */

@@ -21,6 +21,13 @@ struct class_device {
     uint16_t permille;  /* free */
     uint8_t model;
     uint8_t flags; /* CLASS_*, and how it is shared */
+    union {
+        uint64_t more;
+        struct {
+            uint8_t slots; /* of memory, in use */
+            uint8_t full;  /* profiles of which it carries all it may */
+        } cut;             /* of a device of profiles */
+    };
 };
 
 #define CLASS_USED 1u /* somebody has a slice of it */

@@ -6,10 +6,17 @@
 
 #include "class.h"
 
-struct pool; /* whose tenancy rule counts */
+struct pool; /* whose tenancy rule and profiles count */
+struct pool_slot_device;
 
 /* Its state when nobody has anything of it. */
-struct class_device device_empty(const struct pool_device *is);
+struct class_device device_empty(const struct pool *p, const struct pool_device *is);
+
+/* Take the ask's part, or give it back, at the place's cut. */
+void device_take(const struct pool *p, const struct pool_ask *a, struct pool_slot_device *d,
+                 struct pool_cut cut);
+void device_give(const struct pool *p, const struct pool_ask *a, struct pool_slot_device *d,
+                 const struct pool_device *is, struct pool_cut cut);
 
 /* Is what the ask wants of a device free on this one? */
 bool pool_device_suits(const struct pool *p, const struct pool_ask *a,
@@ -25,8 +32,7 @@ static inline uint64_t times_in(uint64_t whole, uint64_t part, uint64_t most)
     return part && whole / part < most ? whole / part : most;
 }
 
-/* The state with the ask on it, which fits there; … and without, while others stay. */
-void device_take(const struct pool *p, const struct pool_ask *a, struct class_device *d);
-void device_give(const struct pool_ask *a, struct class_device *d);
+/* The state with the ask on it, which fits there; where it is cut, by the first that does. */
+void device_put(const struct pool *p, const struct pool_ask *a, struct class_device *d);
 
 #endif

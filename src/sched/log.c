@@ -9,7 +9,7 @@
 #define VERSION 1
 
 /* The last of each enum: a kind that is not coded must not compile. */
-#define LAST_EVENT    SCHED_SET_PRIORITY
+#define LAST_EVENT    SCHED_SET_PROFILES
 #define LAST_DECISION SCHED_EVICT
 #define LAST_RULE     SCHED_BY_SERVICE
 #define LAST_ORDER    SCHED_BY_REMAINING
@@ -100,6 +100,7 @@ IS_SIZE(pool_node, 320);
 IS_SIZE(sched_tenant, 12);
 IS_SIZE(sched_quota, 24);
 IS_SIZE(sched_price, 8);
+IS_SIZE(sched_profiles, 40);
 IS_SIZE(sched_request, 144);
 IS_SIZE(sched_option, 976);
 IS_SIZE(sched_restore, 176);
@@ -223,6 +224,21 @@ static void code_quota(struct coder *c, struct sched_quota *q)
     FIELD(c, q->limit_milli);
 }
 
+static void code_profiles(struct coder *c, struct sched_profiles *p)
+{
+    struct pool_profiles *t = &p->profiles;
+    FIELD(c, p->model);
+    FIELD(c, t->compute_slots);
+    FIELD(c, t->mem_slots);
+    UP_TO(c, t->count, POOL_MAX_PROFILES);
+    for (uint32_t i = 0; i < t->count; i++) {
+        FIELD(c, t->profile[i].compute_slots);
+        FIELD(c, t->profile[i].mem_slots);
+        FIELD(c, t->profile[i].starts);
+        FIELD(c, t->profile[i].most);
+    }
+}
+
 static void code_event(struct coder *c, struct sched_event *e, struct sched_option *option)
 {
     UP_TO(c, e->kind, LAST_EVENT);
@@ -256,6 +272,9 @@ static void code_event(struct coder *c, struct sched_event *e, struct sched_opti
     case SCHED_RESTORE:
         code_restore(c, &e->restore, option);
         break;
+    case SCHED_SET_PROFILES:
+        code_profiles(c, &e->profiles);
+        break;
     case SCHED_SET_PRIORITY:
         FIELD(c, e->priority.id);
         FIELD(c, e->priority.priority);
@@ -267,8 +286,11 @@ static void code_place(struct coder *c, struct pool_place *p)
 {
     FIELD(c, p->node);
     UP_TO(c, p->device_count, POOL_MAX_DEVICES);
-    for (uint32_t i = 0; i < p->device_count; i++)
+    for (uint32_t i = 0; i < p->device_count; i++) {
         FIELD(c, p->device[i]);
+        FIELD(c, p->cut[i].profile);
+        FIELD(c, p->cut[i].start);
+    }
 }
 
 /* All but its places. */
@@ -336,6 +358,8 @@ static uint64_t fingerprint(void)
         struct sched_event e = { .kind = kind };
         if (kind == SCHED_ADD_NODE)
             e.node.device_count = 1;
+        if (kind == SCHED_SET_PROFILES)
+            e.profiles.profiles.count = 1;
         if (kind == SCHED_SUBMIT)
             e.submit.option_count = e.submit.ties.tag_count = e.submit.ties.tie_count = 1;
         if (kind == SCHED_RESTORE)

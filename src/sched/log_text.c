@@ -8,6 +8,7 @@ static const char *const sharing_word[] = {
     [POOL_TIME] = "time-shared",
     [POOL_EXCLUSIVE] = "exclusive",
     [POOL_SPATIAL] = "shared in space",
+    [POOL_PROFILE] = "cut by profile",
 };
 
 static void ask_text(struct buf *to, const struct sched_group *g)
@@ -69,8 +70,12 @@ static void places_text(struct buf *to, const struct pool_place *p, uint32_t cou
 {
     for (; count--; p++) {
         buf_addf(to, ", node %u", p->node);
-        for (uint32_t k = 0; k < p->device_count; k++)
+        for (uint32_t k = 0; k < p->device_count; k++) {
             buf_addf(to, "%s%u", k ? "," : " devices ", p->device[k]);
+            if (p->cut[k].profile || p->cut[k].start)
+                buf_addf(to, " (profile %u from slot %u)", p->cut[k].profile,
+                         p->cut[k].start);
+        }
     }
 }
 
@@ -121,6 +126,10 @@ void sched_event_text(struct buf *to, const struct sched_event *e)
         break;
     case SCHED_RESTORE:
         restore_text(to, &e->restore);
+        break;
+    case SCHED_SET_PROFILES:
+        buf_addf(to, "%u profiles of model %u", e->profiles.profiles.count,
+                 e->profiles.model);
         break;
     case SCHED_SET_PRIORITY:
         buf_addf(to, "priority of %" PRIu64 ": %u", e->priority.id, e->priority.priority);

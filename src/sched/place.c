@@ -154,7 +154,7 @@ static struct class_device device_after(const struct pool *p, const struct class
                                         const struct pool_ask *a)
 {
     struct class_device after = *d;
-    device_take(p, a, &after);
+    device_put(p, a, &after);
     return after;
 }
 
@@ -379,8 +379,9 @@ static int64_t waste_bucket(struct placer *pl, const struct pool_ask *a,
 /* ---- from a class to a place ---- */
 
 /* Find the chosen devices on a node of the class: equal ones in order of index. */
-static void locate(const struct pool *p, uint32_t node, const struct class_state *s,
-                   const struct choice *c, struct pool_place *out)
+static void locate(const struct pool *p, const struct pool_ask *a, uint32_t node,
+                   const struct class_state *s, const struct choice *c,
+                   struct pool_place *out)
 {
     const struct pool_slot *n = &p->node[node];
     uint32_t used = 0;
@@ -395,6 +396,7 @@ static void locate(const struct pool *p, uint32_t node, const struct class_state
     for (uint32_t k = 0, at = 0; k < n->is.device_count; k++)
         if (used >> k & 1)
             out->device[at++] = (uint8_t)k;
+    pool_place_cut(p, a, out);
 }
 
 static bool filter_ok(const struct place_filter *f, uint32_t node)
@@ -578,7 +580,7 @@ int placer_find(struct placer *pl, const struct pool_ask *a,
         shape_of(pl, a);
     if (node == CLASS_NONE)
         return -SL_NO_CAPACITY;
-    locate(pl->pool, node, state, &chosen, out);
+    locate(pl->pool, a, node, state, &chosen, out);
     return 0;
 }
 
@@ -627,7 +629,7 @@ static int choose_of(struct placer *pl, const struct pool_ask *a,
     }
     if (!best_at)
         return -SL_NO_CAPACITY;
-    locate(pl->pool, best_at->node, &chosen, &best_at->choice, out);
+    locate(pl->pool, a, best_at->node, &chosen, &best_at->choice, out);
     return 0;
 }
 

@@ -12,6 +12,7 @@ int pool_create(struct pool **out, struct sl_err *err)
     if (!p)
         return sl_fail(err, SL_INTERNAL, "pool: out of memory");
     classes_init(&p->classes);
+    p->tenancy = POOL_ISOLATED;
     *out = p;
     return 0;
 }
@@ -20,6 +21,20 @@ void pool_set_tenancy(struct pool *p, uint32_t ways)
 {
     assert(!p->node_count);
     p->tenancy = ways;
+}
+
+int pool_set_profiles(struct pool *p, uint32_t model, const struct pool_profiles *t,
+                      struct sl_err *err)
+{
+    if (model >= POOL_MAX_MODELS)
+        return sl_fail(err, SL_INVALID, "a pool has at most %d models", POOL_MAX_MODELS);
+    if (p->cut_models[model])
+        return sl_fail(err, SL_CONFLICT,
+                       "model %u has devices that are cut by its profiles", model);
+    int rc = cut_check(t, err);
+    if (!rc)
+        p->profiles[model] = *t;
+    return rc;
 }
 
 void pool_destroy(struct pool *p)
@@ -46,7 +61,9 @@ static int compare_devices(const struct class_device *a, const struct class_devi
         return a->mem_bytes < b->mem_bytes ? -1 : 1;
     if (a->owner != b->owner)
         return a->owner < b->owner ? -1 : 1;
-    return a->flags - b->flags;
+    if (a->flags != b->flags)
+        return a->flags - b->flags;
+    return a->more < b->more ? -1 : a->more > b->more;
 }
 
 void pool_state(const struct pool *p, uint32_t node, struct class_state *s)
@@ -103,7 +120,7 @@ static int find_kind(struct pool *p, const struct pool_labels *labels, uint32_t 
     return 0;
 }
 
-static int check_node(const struct pool_node *n, struct sl_err *err)
+static int check_node(const struct pool *p, const struct pool_node *n, struct sl_err *err)
 {
     if (n->device_count > POOL_MAX_DEVICES)
         return sl_fail(err, SL_INVALID, "a node has at most %d devices, not %u",
@@ -116,13 +133,16 @@ static int check_node(const struct pool_node *n, struct sl_err *err)
         if (!(POOL_ALL_SHARING >> n->device[i].sharing & 1))
             return sl_fail(err, SL_INVALID, "a device is shared in no way %u",
                            n->device[i].sharing);
+    for (uint32_t i = 0; i < n->device_count; i++)
+        if (n->device[i].sharing == POOL_PROFILE && !p->profiles[n->device[i].model].count)
+            return sl_fail(err, SL_INVALID, "model %u has no profiles", n->device[i].model);
     return 0;
 }
 
 int pool_add_node(struct pool *p, const struct pool_node *n, uint32_t *node,
                   struct sl_err *err)
 {
-    int rc = check_node(n, err);
+    int rc = check_node(p, n, err);
     struct node_near near;
     uint32_t kind;
     if (!rc)
@@ -140,8 +160,10 @@ int pool_add_node(struct pool *p, const struct pool_node *n, uint32_t *node,
     slot->kind = kind;
     slot->near = near;
     slot->open = true;
-    for (uint32_t i = 0; i < n->device_count; i++)
-        slot->device[i].now = device_empty(&n->device[i]);
+    for (uint32_t i = 0; i < n->device_count; i++) {
+        p->cut_models[n->device[i].model] |= n->device[i].sharing == POOL_PROFILE;
+        slot->device[i].now = device_empty(p, &n->device[i]);
+    }
     for (uint32_t i = 1; i < n->device_count; i++) {
         p->mixed |= n->device[i].model != n->device[0].model;
         p->mixed_sharing |= n->device[i].sharing != n->device[0].sharing;
@@ -239,7 +261,7 @@ bool pool_ask_possible(const struct pool *p, const struct pool_ask *a, uint32_t 
         !pool_kind_suits(p, a, n->kind))
         return false;
     for (uint32_t i = 0; i < n->is.device_count; i++) {
-        struct class_device empty = device_empty(&n->is.device[i]);
+        struct class_device empty = device_empty(p, &n->is.device[i]);
         suits += pool_device_suits(p, a, &empty);
     }
     return suits >= a->devices;
@@ -272,29 +294,24 @@ bool pool_place_fits(const struct pool *p, const struct pool_ask *a,
     for (uint32_t i = 0; i < at->device_count; i++)
         if (at->device[i] >= n->is.device_count ||
             (i && at->device[i] <= at->device[i - 1]) ||
-            !pool_device_suits(p, a, &n->device[at->device[i]].now))
+            !pool_device_suits(p, a, &n->device[at->device[i]].now) ||
+            (n->is.device[at->device[i]].sharing == POOL_PROFILE &&
+             !cut_suits(p, a, &n->device[at->device[i]].now, at->cut[i])))
             return false;
     return true;
 }
 
+void pool_place_cut(const struct pool *p, const struct pool_ask *a, struct pool_place *at)
+{
+    for (uint32_t i = 0; i < at->device_count; i++) {
+        const struct class_device *d = &p->node[at->node].device[at->device[i]].now;
+        at->cut[i] = (struct pool_cut){ 0 };
+        if (class_sharing(d) == POOL_PROFILE)
+            cut_find(p, a, d, &at->cut[i]);
+    }
+}
+
 /* ---- taking and giving ---- */
-
-static void take_device(const struct pool *p, struct pool_slot_device *d,
-                        const struct pool_ask *a)
-{
-    device_take(p, a, &d->now);
-    d->users++;
-}
-
-static void give_device(struct pool_slot_device *d, const struct pool_device *is,
-                        const struct pool_ask *a)
-{
-    assert(d->users);
-    if (--d->users)
-        device_give(a, &d->now);
-    else
-        d->now = device_empty(is);
-}
 
 static void change(struct pool *p, const struct pool_ask *a, const struct pool_place *at,
                    bool take)
@@ -312,9 +329,9 @@ static void change(struct pool *p, const struct pool_ask *a, const struct pool_p
     for (uint32_t i = 0; i < at->device_count; i++) {
         struct pool_slot_device *d = &n->device[at->device[i]];
         if (take)
-            take_device(p, d, a);
+            device_take(p, a, d, at->cut[i]);
         else
-            give_device(d, &n->is.device[at->device[i]], a);
+            device_give(p, a, d, &n->is.device[at->device[i]], at->cut[i]);
         if (n->open && d->users == take) /* the first comes, the last goes */
             near_count(&p->near, &n->near, d->now.model, take ? -1 : 1);
     }
@@ -385,6 +402,25 @@ void pool_keep(struct pool *p)
 
 /* ---- the invariants ---- */
 
+/* The state is what its cuts make, whatever came and went. */
+static void check_cuts(const struct pool *p, const struct pool_slot_device *d,
+                       const struct pool_device *is)
+{
+    const struct pool_profiles *t = &p->profiles[is->model];
+    uint32_t users = 0, compute = 0, slots = 0, full = 0;
+    for (uint32_t i = 0; i < t->count; i++) {
+        users += d->cuts[i];
+        compute += d->cuts[i] * t->profile[i].compute_slots;
+        slots += d->cuts[i] * t->profile[i].mem_slots;
+        full |= (uint32_t)(d->cuts[i] == t->profile[i].most) << i;
+        assert(d->cuts[i] <= t->profile[i].most);
+    }
+    assert(users == d->users && compute <= t->compute_slots && full == d->now.cut.full);
+    assert(d->now.permille == (t->compute_slots - compute) * 1000 / t->compute_slots);
+    assert(slots == (uint32_t)__builtin_popcount(d->now.cut.slots));
+    assert(d->now.mem_bytes == (t->mem_slots - slots) * (is->mem_bytes / t->mem_slots));
+}
+
 static void check_slot(const struct pool *p, uint32_t node)
 {
     const struct pool_slot *n = &p->node[node];
@@ -393,9 +429,11 @@ static void check_slot(const struct pool *p, uint32_t node)
         const struct pool_slot_device *d = &n->device[i];
         assert(d->now.permille <= 1000 && d->now.mem_bytes <= n->is.device[i].mem_bytes);
         assert(!d->users == !(d->now.flags & CLASS_USED));
-        struct class_device empty = device_empty(&n->is.device[i]);
+        struct class_device empty = device_empty(p, &n->is.device[i]);
         assert(d->users || !memcmp(&d->now, &empty, sizeof empty));
         assert(class_sharing(&d->now) != POOL_EXCLUSIVE || d->users <= 1);
+        if (class_sharing(&d->now) == POOL_PROFILE)
+            check_cuts(p, d, &n->is.device[i]);
     }
     if (n->open) {
         struct class_state s;

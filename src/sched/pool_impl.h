@@ -3,13 +3,15 @@
 #define SCHED_POOL_IMPL_H
 
 #include "class.h"
+#include "cut.h"
 #include "device.h"
 #include "near.h"
 #include "sched/pool.h"
 
 struct pool_slot_device {
     struct class_device now;
-    uint32_t users; /* slices on it */
+    uint32_t users;                  /* slices on it */
+    uint8_t cuts[POOL_MAX_PROFILES]; /* … by profile */
 };
 
 struct pool_slot {
@@ -34,9 +36,11 @@ struct pool {
     uint32_t node_count, node_room;
     struct pool_labels *kind; /* the label sets that nodes have */
     uint32_t kind_count, kind_room;
-    uint32_t tenancy;   /* ways to share in which owners may meet, a bit each */
-    bool mixed;         /* some node has devices of several models */
-    bool mixed_sharing; /* … that are shared in several ways */
+    uint32_t tenancy; /* ways to share in which owners may meet, a bit each */
+    struct pool_profiles profiles[POOL_MAX_MODELS];
+    bool cut_models[POOL_MAX_MODELS]; /* some device is cut by these */
+    bool mixed;                       /* some node has devices of several models */
+    bool mixed_sharing;               /* … that are shared in several ways */
     struct classes classes;
     struct near near;
     struct pool_step *try_step;

@@ -9,7 +9,8 @@
 
 void sched_policy_init(struct sched_policy *policy)
 {
-    *policy = (struct sched_policy){ .half_life_ms = HALF_LIFE_MS };
+    *policy =
+        (struct sched_policy){ .half_life_ms = HALF_LIFE_MS, .tenancy = POOL_ISOLATED };
     place_policy_init(&policy->place);
 }
 
@@ -191,6 +192,8 @@ static int take_event(struct sched *s, const struct sched_event *e, struct sl_er
         return rc;
     case SCHED_END:
         return end(s, e->end, err);
+    case SCHED_SET_PROFILES:
+        return pool_set_profiles(s->pool, e->profiles.model, &e->profiles.profiles, err);
     case SCHED_SET_PRIORITY:
         return queue_set_priority(s, &e->priority, err);
     case SCHED_TICK:

@@ -344,6 +344,7 @@ static void choose_devices(const struct wish *w, struct pool_place *at)
     for (uint32_t d = 0, i = 0; d < n->is.device_count; d++)
         if (chosen >> d & 1)
             at->device[i++] = (uint8_t)d;
+    pool_place_cut(w->s->pool, w->ask, at);
 }
 
 static uint32_t preferred_of(const struct sched_ties *t)

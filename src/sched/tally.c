@@ -11,10 +11,12 @@ struct tally {
     uint32_t leases, spanning;
     uint32_t permille, tenant; /* of one of them */
     uint64_t mem_bytes;
+    uint32_t slots; /* of a device of profiles */
     bool several_tenants;
 };
 
-static void count(struct tally *t, const struct request *r, const struct pool_ask *a)
+static void count(struct tally *t, const struct request *r, const struct pool_ask *a,
+                  const struct pool_profile *cut, uint32_t start)
 {
     t->several_tenants |= t->leases && t->tenant != r->tenant;
     t->tenant = r->tenant;
@@ -22,14 +24,26 @@ static void count(struct tally *t, const struct request *r, const struct pool_as
     t->spanning += a->devices > 1;
     t->permille += a->permille;
     t->mem_bytes += a->mem_bytes;
+    for (uint32_t i = start; cut && i < start + cut->mem_slots; i++) {
+        assert(!(t->slots >> i & 1));
+        t->slots |= 1u << i;
+    }
 }
 
-static void count_request(struct tally (*tally)[POOL_MAX_DEVICES], const struct request *r)
+static void count_request(const struct pool *p, struct tally (*tally)[POOL_MAX_DEVICES],
+                          const struct request *r)
 {
     for (uint32_t i = 0; i < r->place_count; i++)
-        for (uint32_t k = 0; r->taken[i] && k < r->place[i].device_count; k++)
-            count(&tally[r->place[i].node][r->place[i].device[k]], r,
-                  option_ask(&r->form->option[r->option], i));
+        for (uint32_t k = 0; r->taken[i] && k < r->place[i].device_count; k++) {
+            const struct pool_place *at = &r->place[i];
+            const struct pool_device *is = &p->node[at->node].is.device[at->device[k]];
+            const struct pool_profile *cut =
+                is->sharing == POOL_PROFILE
+                    ? &p->profiles[is->model].profile[at->cut[k].profile]
+                    : NULL;
+            count(&tally[at->node][at->device[k]], r,
+                  option_ask(&r->form->option[r->option], i), cut, at->cut[k].start);
+        }
 }
 
 static void check_device(const struct sched *s, const struct tally *t,
@@ -39,6 +53,12 @@ static void check_device(const struct sched *s, const struct tally *t,
     assert(t->spanning <= 1 || is->sharing != POOL_TIME);
     if (is->sharing == POOL_EXCLUSIVE) {
         assert(t->leases <= 1);
+        return;
+    }
+    if (is->sharing == POOL_PROFILE) {
+        assert(t->slots == now->cut.slots);
+        assert(t->permille + now->permille <= 1000);
+        assert(t->mem_bytes + now->mem_bytes <= is->mem_bytes);
         return;
     }
     assert(t->permille + now->permille == 1000);
@@ -53,7 +73,7 @@ void tally_check(const struct sched *s)
         return;
     for (uint32_t i = 0; i <= s->request_mask; i++)
         for (const struct request *r = s->request[i]; r; r = r->chain)
-            count_request(tally, r);
+            count_request(p, tally, r);
     for (uint32_t n = 0; n < p->node_count; n++)
         for (uint32_t d = 0; d < p->node[n].is.device_count; d++) {
             assert(tally[n][d].leases == p->node[n].device[d].users);

@@ -39,7 +39,7 @@ static void room_empty(const struct pool *p, uint32_t node, struct room *out)
                           .cpu_milli = n->cpu_milli,
                           .device_count = n->device_count };
     for (uint32_t i = 0; i < n->device_count; i++)
-        out->device[i] = device_empty(&n->device[i]);
+        out->device[i] = device_empty(p, &n->device[i]);
 }
 
 /* How many asks alike go there together, `most` at most.  Labels are not looked at. */

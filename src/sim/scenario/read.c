@@ -708,7 +708,7 @@ static void read_tick(struct reader *r)
 static void read_tenants(struct reader *r)
 {
     words_need(&r->w, "apart");
-    r->s->policy.tenancy = 0;
+    r->s->policy.tenancy = POOL_ISOLATED;
 }
 
 static const struct clause policy_clauses[] = {

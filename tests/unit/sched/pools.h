@@ -47,11 +47,29 @@ static inline struct pool_node node_of(uint32_t devices, uint32_t model, uint64_
     return n;
 }
 
+/* As an A100's and an A30's, in the order that the driver numbers them in. */
+static inline const struct pool_profiles *profiles_of(uint32_t model)
+{
+    static const struct pool_profiles a100 = { 7,
+                                               8,
+                                               6,
+                                               { { 1, 1, 0x7f, 7 },
+                                                 { 2, 2, 0x15, 3 },
+                                                 { 3, 4, 0x11, 2 },
+                                                 { 4, 4, 0x01, 1 },
+                                                 { 7, 8, 0x01, 1 },
+                                                 { 1, 2, 0x55, 4 } } };
+    static const struct pool_profiles a30 = {
+        4, 4, 3, { { 1, 1, 0xf, 4 }, { 2, 2, 0x5, 2 }, { 4, 4, 0x1, 1 } }
+    };
+    return model == 1 ? &a30 : &a100;
+}
+
 /* Most are shared by time. */
 static inline uint8_t random_sharing(struct rng *r)
 {
     uint32_t dice = rng_below(r, 8);
-    return dice > POOL_SPATIAL ? POOL_TIME : (uint8_t)dice;
+    return dice > POOL_PROFILE ? POOL_TIME : (uint8_t)dice;
 }
 
 /* A pool of three models, some labels, and, if nodes are odd, some with devices of two models;
@@ -60,6 +78,9 @@ static inline struct pool *mixed_pool(struct rng *r, uint32_t nodes, uint32_t te
 {
     struct pool *p = pool_of(NULL, 0);
     pool_set_tenancy(p, tenancy);
+    for (uint32_t m = 0; m < 3; m++)
+        if (pool_set_profiles(p, m, profiles_of(m), NULL))
+            abort();
     for (uint32_t i = 0; i < nodes; i++) {
         uint32_t model = rng_below(r, 3), node;
         struct pool_node n =

@@ -3,7 +3,8 @@
  *
  *   n 2 [MODEL [COUNT [RACK [ZONE]]]] [WAY]
  *                          COUNT nodes of 2 devices (16 GiB each, 16 CPUs), shared by time, or
- *                          WAY: s in space, x not at all
+ *                          WAY: s in space, x not at all, p by profile (a model of 7 and 8 slots,
+ *                          model 1 of 4 and 4: profiles_of())
  *   w WAYS                 two tenants may meet on devices shared so, of t and s; -: on none.  The first
  *                          command; without it they may everywhere
  *   t 3 1 [WEIGHT]         tenant 3 below tenant 1
@@ -19,7 +20,7 @@
  *                          | c4000 (CPU only) | A+B (two groups) | A/B (either)
  *   r 7 3 50 ASK 0.1+2,1.0 [bN] […]
  *                          such a request runs already, on devices 1 and 2 of node 0 and 0 of node 1;
- *                          bN: since N ms
+ *                          bN: since N ms; of a cut device 0.1~2~4: profile 2 from slot 4 on
  *   e 7                    request 7 is over
  *   u 7 60                 request 7 has priority 60 from now on
  *   c 0, o 0               close, open node 0
@@ -46,23 +47,6 @@ struct script {
     uint64_t now_ms;
     char answer[2048];
 };
-
-static inline void script_open_for(struct script *r, enum sched_order order,
-                                   uint32_t tenancy)
-{
-    struct sched_policy policy;
-    sched_policy_init(&policy);
-    policy.order = order;
-    policy.tenancy = tenancy;
-    *r = (struct script){ .order = order };
-    if (sched_create(&policy, &r->s, NULL))
-        abort();
-}
-
-static inline void script_open(struct script *r, enum sched_order order)
-{
-    script_open_for(r, order, POOL_ALL_SHARING);
-}
 
 static inline void script_close(struct script *r)
 {
@@ -98,10 +82,33 @@ static inline int script_apply(struct script *r, struct sched_event *e)
     return rc;
 }
 
-/* Of "txs", enum pool_sharing in its order. */
+static inline void script_open_for(struct script *r, enum sched_order order,
+                                   uint32_t tenancy)
+{
+    struct sched_policy policy;
+    sched_policy_init(&policy);
+    policy.order = order;
+    policy.tenancy = tenancy;
+    *r = (struct script){ .order = order };
+    if (sched_create(&policy, &r->s, NULL))
+        abort();
+    for (uint32_t m = 0; m < 2; m++) {
+        struct sched_event e = { .kind = SCHED_SET_PROFILES };
+        e.profiles = (struct sched_profiles){ m, *profiles_of(m) };
+        if (script_apply(r, &e))
+            abort();
+    }
+}
+
+static inline void script_open(struct script *r, enum sched_order order)
+{
+    script_open_for(r, order, POOL_ALL_SHARING);
+}
+
+/* Of "txsp", enum pool_sharing in its order. */
 static inline uint8_t script_way(char letter)
 {
-    return (uint8_t)(strchr("txs", letter) - "txs");
+    return (uint8_t)(strchr("txsp", letter) - "txsp");
 }
 
 static inline uint8_t script_ways(const char *letters)
@@ -184,8 +191,14 @@ static inline void script_places(struct sched_restore *e, struct pool_place *pla
     for (; (one = strsep(&text, ",")) && e->place_count < 8; e->place_count++) {
         struct pool_place *p = &place[e->place_count];
         *p = (struct pool_place){ .node = (uint32_t)strtoul(one, &one, 10) };
-        while (*one && p->device_count < POOL_MAX_DEVICES)
+        while (*one && p->device_count < POOL_MAX_DEVICES) {
+            struct pool_cut *cut = &p->cut[p->device_count];
             p->device[p->device_count++] = (uint8_t)strtoul(one + 1, &one, 10);
+            if (*one == '~')
+                cut->profile = (uint8_t)strtoul(one + 1, &one, 10);
+            if (*one == '~')
+                cut->start = (uint8_t)strtoul(one + 1, &one, 10);
+        }
     }
     e->place = place;
 }

@@ -8,7 +8,10 @@
 static void fill(struct sched_event *e, enum sched_event_kind kind,
                  struct sched_option *option)
 {
-    static const struct pool_place place[] = { { 7, 2, { 0, 3 } }, { 8, 1, { 9 } } };
+    static const struct pool_place place[] = {
+        { .node = 7, .device_count = 2, .device = { 0, 3 }, .cut = { { 1, 2 }, { 5, 6 } } },
+        { .node = 8, .device_count = 1, .device = { 9 } },
+    };
     struct sched_request *q = kind == SCHED_SUBMIT    ? &e->submit
                               : kind == SCHED_RESTORE ? &e->restore.request
                                                       : NULL;
@@ -17,6 +20,8 @@ static void fill(struct sched_event *e, enum sched_event_kind kind,
     e->kind = kind;
     if (kind == SCHED_ADD_NODE)
         e->node.device_count = POOL_MAX_DEVICES;
+    if (kind == SCHED_SET_PROFILES)
+        e->profiles.profiles.count = POOL_MAX_PROFILES;
     if (kind == SCHED_RESTORE) {
         e->restore.place = place;
         e->restore.place_count = ARRAY_LEN(place);
@@ -62,6 +67,7 @@ static void every_field_comes_back(void **state)
         { "a tick", SCHED_TICK, 0, 0 },
         { "a restored one", SCHED_RESTORE, sizeof(struct sched_restore),
           7 + 4 + 4 + 4 + 4 * 2 },
+        { "profiles", SCHED_SET_PROFILES, sizeof(struct sched_profiles), 1 },
         { "a priority", SCHED_SET_PRIORITY, sizeof(struct sched_priority), 4 },
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -104,7 +110,9 @@ static void every_field_comes_back(void **state)
 
 static void decisions_come_back(void **state)
 {
-    static const struct pool_place place[] = { { 3, 2, { 0, 7 } }, { 4000000, 0, { 0 } } };
+    static const struct pool_place place[] = {
+        { .node = 3, .device_count = 2, .device = { 0, 7 } }, { .node = 4000000 }
+    };
     static const struct sched_decision d[] = {
         { .kind = SCHED_GRANT, .id = 7, .option = 1, .place_count = 2, .place = place },
         { .kind = SCHED_EVICT, .id = UINT64_MAX, .by = 7, .rule = SCHED_BY_RECLAIM },
@@ -241,6 +249,8 @@ static void events_in_words(void **state)
         { "end 7", { .kind = SCHED_END, .end = 7 } },
         { "priority of 7: 60", { .kind = SCHED_SET_PRIORITY, .priority = { 7, 60 } } },
         { "tick", { .kind = SCHED_TICK } },
+        { "2 profiles of model 3",
+          { .kind = SCHED_SET_PROFILES, .profiles = { 3, { .count = 2 } } } },
         { "add a node of 2 devices",
           { .kind = SCHED_ADD_NODE, .node = { .device_count = 2 } } },
     };
@@ -268,7 +278,9 @@ static void events_in_words(void **state)
         "a request", text.text,
         "submit 7: tenant 1, priority 50, 3 nodes of 2 x 500 permille 7 bytes + no device"
         " 100 milli-CPU 9 host bytes or 1 x 9 permille models 5");
-    static const struct pool_place place[] = { { 3, 1, { 1 } } };
+    static const struct pool_place place[] = {
+        { .node = 3, .device_count = 1, .device = { 1 }, .cut = { { 2, 4 } } }
+    };
     struct sched_event r = { .kind = SCHED_RESTORE };
     r.restore = (struct sched_restore){ e.submit, 1, 99, 1, place };
     r.restore.request.option_count = 1;
@@ -277,7 +289,7 @@ static void events_in_words(void **state)
     sched_event_text(&runs, &r);
     ROW_STR("what runs", runs.text,
             "restore 7: tenant 1, priority 50, 1 x 9 permille models 5: option 1 since 99,"
-            " node 3 devices 1");
+            " node 3 devices 1 (profile 2 from slot 4)");
 }
 
 static const struct CMUnitTest tests[] = {

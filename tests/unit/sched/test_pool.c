@@ -121,6 +121,123 @@ static void one_lease_on_an_exclusive_device(void **state)
     pool_destroy(p);
 }
 
+/* ---- devices of profiles ---- */
+
+/* Asks "PERMILLE:GIB" one after the other on a card of 40 GiB; "-N": the N-th goes.  The
+ * answer has profile@start of each, "-" for who finds none. */
+static const struct {
+    const char *label, *asks, *want;
+    struct pool_profile only; /* instead of the usual table */
+} cut_rows[] = {
+    { "the smallest that covers both: compute and memory", "142:5", "0@0", { 0 } },
+    { "more memory beside the same compute", "142:6", "5@0", { 0 } },
+    { "a permille over a seventh is two slots", "143:5", "1@0", { 0 } },
+    { "half a card is four slots", "500:1", "3@0", { 0 } },
+    { "memory alone can want the whole", "0:21", "4@0", { 0 } },
+    { "a byte over a card is none", "0:41", "-", { 0 } },
+    { "each at the first start that is free",
+      "142:5 142:5 142:5 428:20 142:5",
+      "0@0 0@1 0@2 2@4 0@3",
+      { 0 } },
+    { "a piece that went is filled first",
+      "142:5 142:5 142:5 -1 142:5",
+      "0@0 0@1 0@2 0@0",
+      { 0 } },
+    { "seven at most: compute ends before memory",
+      "142:5 142:5 142:5 142:5 142:5 142:5 142:5 142:5",
+      "0@0 0@1 0@2 0@3 0@4 0@5 0@6 -",
+      { 0 } },
+    { "six slots free, and no start for four (fragmentation inside the card)",
+      "142:5 142:5 142:5 142:5 142:5 -2 -3 -4 428:20 -1 428:20",
+      "0@0 0@1 0@2 0@3 0@4 - 2@0",
+      { 0 } },
+    { "no larger one instead", "428:20 428:20 428:10", "2@0 2@4 -", { 0 } },
+    { "as many of one profile as the table says",
+      "100:5 100:5 100:5 -1 100:5",
+      "0@0 0@1 - 0@0",
+      { 1, 1, 0xff, 2 } },
+    { "nothing but the whole card", "1:1 1:1 -1 1:1", "0@0 - 0@0", { 7, 8, 1, 1 } },
+};
+
+static void cut_one(struct pool *p, const char *text, struct pool_ask *ask,
+                    struct pool_place *at, uint32_t *count, char *answer)
+{
+    struct pool_ask *a = &ask[*count];
+    struct pool_place *here = &at[*count];
+    char *gib;
+    if (*text == '-') {
+        uint32_t i = (uint32_t)atoi(text + 1) - 1;
+        pool_give(p, &ask[i], &at[i]);
+        return;
+    }
+    *a = (struct pool_ask){ .devices = 1, .permille = (uint32_t)strtoul(text, &gib, 10) };
+    a->mem_bytes = strtoull(gib + 1, NULL, 10) * GIB;
+    *here = (struct pool_place){ .device_count = 1 };
+    pool_place_cut(p, a, here);
+    const char *gap = answer[0] ? " " : "";
+    if (!pool_ask_fits(p, a, 0)) {
+        sprintf(answer + strlen(answer), "%s-", gap);
+        return;
+    }
+    pool_take(p, a, here);
+    ++*count;
+    sprintf(answer + strlen(answer), "%s%u@%u", gap, here->cut[0].profile,
+            here->cut[0].start);
+}
+
+static void cards_are_cut_as_said(void **state)
+{
+    for (size_t i = 0; i < ARRAY_LEN(cut_rows); i++) {
+        struct pool_profiles only = { 7, 8, 1, { cut_rows[i].only } };
+        struct pool_node n = node_of(1, 0, 40, 8);
+        struct pool *p = pool_of(NULL, 0);
+        struct pool_ask ask[16];
+        struct pool_place at[16];
+        uint32_t node, count = 0;
+        char asks[100], answer[100] = "", *rest = asks, *one;
+        n.device[0].sharing = POOL_PROFILE;
+        if (pool_set_profiles(p, 0, only.profile[0].most ? &only : profiles_of(0), NULL) ||
+            pool_add_node(p, &n, &node, NULL))
+            abort();
+        snprintf(asks, sizeof asks, "%s", cut_rows[i].asks);
+        while ((one = strsep(&rest, " "))) {
+            cut_one(p, one, ask, at, &count, answer);
+            pool_check(p);
+        }
+        ROW_STR(cut_rows[i].label, answer, cut_rows[i].want);
+        pool_destroy(p);
+    }
+}
+
+static void bad_profiles(void **state)
+{
+    static const struct {
+        const char *want;
+        struct pool_profiles t;
+    } rows[] = {
+        { "profiles: a device has 1 to 7 compute and 1 to 8 memory slots",
+          { 8, 8, 1, { { 1, 1, 1, 1 } } } },
+        { "profiles: 1 to 8, not 0", { 7, 8, 0, { { 1, 1, 1, 1 } } } },
+        { "profiles: no device can carry number 0", { 4, 4, 1, { { 5, 1, 1, 1 } } } },
+        { "profiles: number 1 starts nowhere, or ends behind the device",
+          { 7, 8, 2, { { 1, 1, 0xff, 1 }, { 1, 2, 0xff, 1 } } } },
+    };
+    struct pool *p = pool_of(NULL, 0);
+    struct pool_node n = node_of(1, 0, 16, 8);
+    struct sl_err err;
+    uint32_t node;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        ROW(rows[i].want, pool_set_profiles(p, 0, &rows[i].t, &err) == -SL_INVALID);
+        ROW_STR(rows[i].want, err.msg, rows[i].want);
+    }
+    n.device[0].sharing = POOL_PROFILE;
+    ROW("a good one", !pool_set_profiles(p, 0, profiles_of(0), &err));
+    ROW("a device of it", !pool_add_node(p, &n, &node, &err));
+    ROW("then it is too late",
+        pool_set_profiles(p, 0, profiles_of(0), &err) == -SL_CONFLICT);
+    pool_destroy(p);
+}
+
 static void bad_nodes(void **state)
 {
     struct pool *p = pool_of(NULL, 0);
@@ -133,8 +250,11 @@ static void bad_nodes(void **state)
     n = node_of(1, POOL_MAX_MODELS, 16, 8);
     ROW("a model out of range", pool_add_node(p, &n, &node, &err) == -SL_INVALID);
     n = node_of(1, 0, 16, 8);
-    n.device[0].sharing = POOL_SPATIAL + 1;
+    n.device[0].sharing = POOL_PROFILE + 1;
     ROW("shared in no known way", pool_add_node(p, &n, &node, &err) == -SL_INVALID);
+    n.device[0].sharing = POOL_PROFILE;
+    ROW("a model without profiles", pool_add_node(p, &n, &node, &err) == -SL_INVALID);
+    ROW_STR("a model without profiles", err.msg, "model 0 has no profiles");
     ROW("none was added", pool_node_count(p) == 0);
     pool_destroy(p);
 }
@@ -160,10 +280,12 @@ static bool some_place(const struct pool *p, const struct pool_ask *a, uint32_t 
                                  .device_count = 1,
                                  .device = { (uint8_t)i } };
         one.devices = 1;
+        pool_place_cut(p, &one, &at);
         /* as several: a spanned device would not do */
         if (pool_place_fits(p, &one, &at))
             out->device[out->device_count++] = (uint8_t)i;
     }
+    pool_place_cut(p, a, out);
     return pool_place_fits(p, a, out);
 }
 
@@ -218,6 +340,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_fits),
     cmocka_unit_test(one_spanning_lease),
     cmocka_unit_test(one_lease_on_an_exclusive_device),
+    cmocka_unit_test(cards_are_cut_as_said),
+    cmocka_unit_test(bad_profiles),
     cmocka_unit_test(bad_nodes),
     cmocka_unit_test(a_try_leaves_nothing),
 };

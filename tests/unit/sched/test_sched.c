@@ -158,6 +158,21 @@ static const struct {
       "+3 +1 +2" },
     { "who finds no such device waits for one", "n 1; s 1 0 50 500@xs; n 1 0 1 s", "+1" },
 
+    { "cut by profile a card takes seven of the smallest, whoever asks",
+      "w p; n 1 0 1 p; " TWO_TENANTS "s 1 1 50 6*100; s 2 2 50 100; s 3 1 50 100; e 2",
+      "+1 +2 +3" },
+    { "slots enough, but no start for a larger piece: it waits for that",
+      "n 1 p; s 1 0 50 100; s 2 0 50 3*100; s 3 0 50 100; e 2; s 4 0 50 400; e 3",
+      "+1 +2 +3 +4" },
+    { "who is in the way of a piece is made to go",
+      "n 1 p; s 1 0 40 100; s 2 0 60 400; s 3 0 50 500; e 1", "+1 +2 -1p3 +3" },
+    { "several pieces of one card for a gang on one node",
+      "n 1 p; s 1 0 50 2*400 in=node; s 2 0 50 100; e 1", "+1 +2" },
+    { "what runs is restored at its piece, not on another's",
+      "n 1 p; r 1 0 50 400 0.0~2~0; r 2 0 50 400 0.0~2~0; r 3 0 50 400 0.0~2~4; "
+      "r 4 0 50 100 0.0~0~7",
+      "!2 !4" },
+
     /* who may meet on a device */
     { "two tenants never share a time-shared card, one tenant's leases do (field failure "
       "31)",

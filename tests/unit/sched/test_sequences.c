@@ -424,12 +424,16 @@ static bool somewhere(struct run *r, const struct pool_ask *a, struct pool_place
     for (uint32_t i = 0; i < nodes; i++) {
         *out = (struct pool_place){ .node = (from + i) % nodes };
         for (uint8_t d = 0; d < pool_node_at(p, out->node)->device_count; d++) {
-            struct pool_place one = { out->node, 1, { d } };
+            struct pool_place one = { .node = out->node,
+                                      .device_count = 1,
+                                      .device = { d } };
             struct pool_ask single = *a;
             single.devices = 1;
+            pool_place_cut(p, &single, &one);
             if (out->device_count < a->devices && pool_place_fits(p, &single, &one))
                 out->device[out->device_count++] = d;
         }
+        pool_place_cut(p, a, out);
         if (pool_place_fits(p, a, out))
             return true;
     }
@@ -518,6 +522,11 @@ static void begin(struct run *r, uint64_t seed)
         abort();
     memset(r->limit, 0xff, sizeof r->limit);
     memset(r->most, 0xff, sizeof r->most);
+    for (uint32_t m = 0; m < MODELS; m++) {
+        struct sched_event e = { .kind = SCHED_SET_PROFILES };
+        e.profiles = (struct sched_profiles){ m, *profiles_of(m) };
+        apply(r, &e);
+    }
     for (uint32_t i = 1 + rng_below(&r->rng, 8); i--;) {
         struct sched_event e = { .kind = SCHED_ADD_NODE };
         e.node = node_of(1u << rng_below(&r->rng, 4), rng_below(&r->rng, MODELS), 16, 32);

@@ -16,6 +16,7 @@
  *     devices (each would hold one card's turn and wait for the other's);
  *   - two owners meet on a device only where the tenancy rule lets them;
  *   - an exclusive device carries at most one lease, and has nothing free beside it;
+ *   - of a device of profiles no two leases have a slot in common;
  *   - a node that may take work is a member of exactly the class of its state;
  *   - what a rack or zone is said to have free is what its open nodes have (near.h).
  */
@@ -43,8 +44,26 @@ enum pool_sharing {
     POOL_TIME,      /* by turns */
     POOL_EXCLUSIVE, /* not at all: one lease has it, whatever its size */
     POOL_SPATIAL,   /* side by side, each on its own units */
+    POOL_PROFILE,   /* cut into fixed profiles, isolated from each other (NVIDIA's MIG) */
 };
-#define POOL_ALL_SHARING 7u /* the set of all, a bit each */
+#define POOL_ALL_SHARING 15u                  /* the set of all, a bit each */
+#define POOL_ISOLATED    (1u << POOL_PROFILE) /* where owners may always meet */
+
+#define POOL_MAX_PROFILES 8
+#define POOL_MAX_SLOTS    8
+
+/* How devices of a model may be cut, if they are shared by profiles.  A profile covers
+ * compute_slots of the device's compute and, from its first on, mem_slots of its memory. */
+struct pool_profile {
+    uint8_t compute_slots, mem_slots;
+    uint8_t starts; /* memory slots it may begin at, a bit each */
+    uint8_t most;   /* on one device */
+};
+struct pool_profiles {
+    uint8_t compute_slots, mem_slots; /* of a device: at most 7 and 8 with MIG */
+    uint8_t count;
+    struct pool_profile profile[POOL_MAX_PROFILES];
+};
 
 /* A device of a node: what may be lent of it. */
 struct pool_device {
@@ -88,11 +107,18 @@ struct pool_ask {
     uint8_t sharing;          /* devices shared in one of these ways, a bit each; 0: any */
 };
 
+/* A profile of a device: which of its model's, and its first memory slot. */
+struct pool_cut {
+    uint8_t profile, start;
+};
+
 /* Where an ask was put. */
 struct pool_place {
     uint32_t node;
     uint32_t device_count;
     uint8_t device[POOL_MAX_DEVICES]; /* indexes on the node, ascending */
+    struct pool_cut
+        cut[POOL_MAX_DEVICES]; /* of those that are shared by profiles, else 0 */
 };
 
 /* -SL_INTERNAL: no memory. */
@@ -101,11 +127,16 @@ void pool_destroy(struct pool *p);
 
 /*
  * The tenancy rule: the ways to share a device, a bit each, in which different owners
- * may meet on one; by default none.  Leases that share compute by turns or side by side
+ * may meet on one; by default POOL_ISOLATED.  Leases that share compute by turns or side by side
  * are not isolated in memory and faults, so owners that do not trust each other must
  * not meet there; whoever lets them has waived that.  To be said before the first node.
  */
 void pool_set_tenancy(struct pool *p, uint32_t ways);
+
+/* The profiles of a model, before its first device that is cut.  -SL_INVALID for what
+ * cannot be, -SL_CONFLICT: it has such a device. */
+int pool_set_profiles(struct pool *p, uint32_t model, const struct pool_profiles *t,
+                      struct sl_err *err);
 
 /* The new node's number is the count of nodes before.  It takes work at once.
  * -SL_INVALID for what cannot be (a rack in two zones, too), -SL_INTERNAL for no memory. */
@@ -134,6 +165,13 @@ bool pool_ask_fits(const struct pool *p, const struct pool_ask *a, uint32_t node
 /* Does the ask fit on exactly these devices, be the node open or not? */
 bool pool_place_fits(const struct pool *p, const struct pool_ask *a,
                      const struct pool_place *at);
+
+/*
+ * An ask is met by the smallest profile that covers its compute and its memory: least
+ * compute, then least memory, then first in the table; at the first start that is free.
+ * This writes at->cut, for a place that was put together by hand and fits.
+ */
+void pool_place_cut(const struct pool *p, const struct pool_ask *a, struct pool_place *at);
 
 /* Take what the ask wants at a place where it fits; give it back.  Both must
  * match: giving what was not taken is our own bug (assert). */

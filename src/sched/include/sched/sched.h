@@ -134,6 +134,12 @@ struct sched_price {
     uint32_t model, permille;
 };
 
+/* How devices of a model may be cut. */
+struct sched_profiles {
+    uint32_t model;
+    struct pool_profiles profiles;
+};
+
 enum sched_event_kind {
     SCHED_ADD_NODE,
     SCHED_OPEN_NODE,
@@ -145,6 +151,7 @@ enum sched_event_kind {
     SCHED_TICK,
     SCHED_RESTORE, /* taken as it is: nothing is decided, and limits may be exceeded */
     SCHED_SET_PRIORITY,
+    SCHED_SET_PROFILES, /* before a device of the model that is cut by them */
 };
 
 struct sched_event {
@@ -162,6 +169,7 @@ struct sched_event {
         struct sched_request submit;
         struct sched_restore restore;
         struct sched_priority priority;
+        struct sched_profiles profiles;
         uint64_t end;
     };
 };
@@ -209,7 +217,7 @@ struct sched_policy {
     enum sched_order order;
     uint64_t half_life_ms; /* of past use in the fair share; default 7 days */
     uint32_t tenancy;      /* ways to share a device in which two tenants may meet on one, a
-                            * bit each; default none (pool_set_tenancy) */
+                            * bit each; default POOL_ISOLATED (pool_set_tenancy) */
 };
 
 struct sched;

@@ -27,13 +27,18 @@ struct class_device {
             uint8_t slots; /* of memory, in use */
             uint8_t full;  /* profiles of which it carries all it may */
         } cut;             /* of a device of profiles */
+        struct {
+            uint64_t mem_bytes : 48, permille : 16;
+        } lower; /* of another: free in the lower class */
     };
 };
 
 #define CLASS_USED 1u /* somebody has a slice of it */
 #define CLASS_SPANNED \
     2u /* … one that spans several devices, which time-sharing bars to others */
-#define CLASS_SHARING 4 /* from this bit on: enum pool_sharing */
+#define CLASS_OWNED   4u /* … and it is for its owner only */
+#define CLASS_CLOSED  8u /* … and takes nothing beside it */
+#define CLASS_SHARING 4  /* from this bit on: enum pool_sharing */
 
 static inline enum pool_sharing class_sharing(const struct class_device *d)
 {
@@ -47,7 +52,10 @@ struct class_state {
     uint32_t cpu_milli;      /* free */
     uint32_t kind;           /* of labels */
     uint32_t device_count;
-    uint32_t idle_permille; /* sum over the devices */
+    uint32_t idle_permille;        /* sum over the devices */
+    uint64_t lower_host_mem_bytes; /* free in the lower class */
+    uint32_t lower_cpu_milli;
+    uint32_t unused; /* 0 */
     struct class_device device[POOL_MAX_DEVICES];
 };
 

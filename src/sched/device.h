@@ -6,6 +6,8 @@
 
 #include "class.h"
 
+#define DEVICE_OVER_MEM_MAX ((1ull << 48) - 1)
+
 struct pool; /* whose tenancy rule and profiles count */
 struct pool_slot_device;
 
@@ -18,9 +20,30 @@ void device_take(const struct pool *p, const struct pool_ask *a, struct pool_slo
 void device_give(const struct pool *p, const struct pool_ask *a, struct pool_slot_device *d,
                  const struct pool_device *is, struct pool_cut cut);
 
+/* Is a device shared so, and of such a model, as the ask wants it? */
+static inline bool device_is_wanted(const struct pool_ask *a, const struct class_device *d)
+{
+    return (!a->models || a->models >> d->model & 1) &&
+           (!a->sharing || a->sharing >> class_sharing(d) & 1);
+}
+
+bool device_cut_suits(const struct pool *p, const struct pool_ask *a,
+                      const struct class_device *d);
+bool device_lower_suits(const struct pool *p, const struct pool_ask *a,
+                        const struct class_device *d);
+
 /* Is what the ask wants of a device free on this one? */
-bool pool_device_suits(const struct pool *p, const struct pool_ask *a,
-                       const struct class_device *d);
+static inline bool pool_device_suits(const struct pool *p, const struct pool_ask *a,
+                                     const struct class_device *d)
+{
+    if (a->lower)
+        return device_lower_suits(p, a, d);
+    return d->permille >= a->permille && d->mem_bytes >= a->mem_bytes &&
+           device_is_wanted(a, d) && !(d->flags & CLASS_CLOSED) &&
+           (!(d->flags & CLASS_OWNED) || d->owner == a->owner) &&
+           (!(d->flags & CLASS_SPANNED) || a->devices == 1) &&
+           (class_sharing(d) != POOL_PROFILE || device_cut_suits(p, a, d));
+}
 
 /* How many asks alike it holds together, each its part of it; `most` at most. */
 uint64_t device_holds(const struct pool *p, const struct pool_ask *a,

@@ -28,7 +28,8 @@ struct victim {
 
 static bool may_go(const struct sched *s, const struct request *v)
 {
-    return v->preemptible && s->now_ms - v->start_ms >= v->min_run_ms;
+    return v->preemptible && !option_is_lower(&v->form->option[v->option]) &&
+           s->now_ms - v->start_ms >= v->min_run_ms;
 }
 
 static uint64_t held_of(const struct request *v)
@@ -327,6 +328,8 @@ static int evict(struct sched *s, struct request *r, uint32_t option, uint64_t m
 int evict_for(struct sched *s, struct request *r, uint32_t option, bool *nominated)
 {
     uint32_t count = 0, unused;
+    if (option_is_lower(&r->form->option[option]))
+        return 0;
     uint64_t limit = tenant_models(s, r->tenant, &r->form->option[option], &unused);
     int rc = gather_lower(s, r, &count);
     if (!rc && count)

@@ -79,6 +79,8 @@ void learn(struct sched *s, const struct sched_request *q)
     struct learned *l = s->learned;
     const struct sched_option *o = &q->option[0];
     for (uint32_t g = 0; g < o->group_count; g++) {
+        if (o->group[g].ask.lower)
+            continue;
         struct pool_ask ask = o->group[g].ask;
         ask.owner = 0; /* whoever asks */
         struct place_shape *shape = shape_of(l, &ask);

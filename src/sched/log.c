@@ -96,7 +96,7 @@ static uint64_t code_number(struct coder *c, const char *name, uint64_t v)
 #define IS_SIZE(type, size)                       \
     _Static_assert(sizeof(struct type) == (size), \
                    "sched/log.c: code the new field of " #type)
-IS_SIZE(pool_node, 320);
+IS_SIZE(pool_node, 456);
 IS_SIZE(sched_tenant, 12);
 IS_SIZE(sched_quota, 24);
 IS_SIZE(sched_price, 8);
@@ -104,7 +104,7 @@ IS_SIZE(sched_profiles, 40);
 IS_SIZE(sched_request, 144);
 IS_SIZE(sched_option, 976);
 IS_SIZE(sched_restore, 176);
-IS_SIZE(sched_event, 336);
+IS_SIZE(sched_event, 472);
 IS_SIZE(sched_priority, 16);
 IS_SIZE(sched_decision, 48);
 IS_SIZE(sched_policy, 32);
@@ -128,11 +128,15 @@ static void code_labels(struct coder *c, struct pool_labels *l)
 static void code_node(struct coder *c, struct pool_node *n)
 {
     FIELD(c, n->cpu_milli);
+    FIELD(c, n->over_cpu_milli);
+    FIELD(c, n->over_host_mem_bytes);
     FIELD(c, n->host_mem_bytes);
     UP_TO(c, n->device_count, POOL_MAX_DEVICES);
     for (uint32_t i = 0; i < n->device_count; i++) {
         FIELD(c, n->device[i].model);
         FIELD(c, n->device[i].sharing);
+        FIELD(c, n->device[i].over_permille);
+        FIELD(c, n->device[i].over_mem_bytes);
         FIELD(c, n->device[i].mem_bytes);
     }
     code_labels(c, &n->labels);
@@ -152,6 +156,7 @@ static void code_ask(struct coder *c, struct pool_ask *a)
     code_labels(c, &a->avoid);
     FIELD(c, a->owner);
     FIELD(c, a->sharing);
+    UP_TO(c, a->lower, 1);
 }
 
 static void code_option(struct coder *c, struct sched_option *o)

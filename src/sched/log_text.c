@@ -20,6 +20,8 @@ static void ask_text(struct buf *to, const struct sched_group *g)
         buf_addf(to, "%u x %u permille", a->devices, a->permille);
     else
         buf_add(to, "no device");
+    if (a->lower)
+        buf_add(to, " above capacity");
     if (a->mem_bytes)
         buf_addf(to, " %" PRIu64 " bytes", a->mem_bytes);
     if (a->cpu_milli)

@@ -121,7 +121,8 @@ static bool class_has_room(const struct pool *p, const struct pool_ask *a,
                            const struct class_state *s)
 {
     uint32_t suits = 0;
-    if (s->cpu_milli < a->cpu_milli || s->host_mem_bytes < a->host_mem_bytes ||
+    if ((a->lower ? s->lower_cpu_milli : s->cpu_milli) < a->cpu_milli ||
+        (a->lower ? s->lower_host_mem_bytes : s->host_mem_bytes) < a->host_mem_bytes ||
         !pool_kind_suits(p, a, s->kind))
         return false;
     for (uint32_t i = 0; i < s->device_count && suits < a->devices; i++)
@@ -266,6 +267,13 @@ static uint64_t rank_key(int64_t bucket, const struct class_state *s)
            (uint64_t)s->idle_permille << RANK_CPU_BITS | cpu;
 }
 
+static int64_t left_of(const struct pool_ask *a, const struct class_device *d)
+{
+    uint32_t permille = a->lower ? d->lower.permille : d->permille;
+    uint64_t mem_bytes = a->lower ? d->lower.mem_bytes : d->mem_bytes;
+    return permille - (int64_t)a->permille + (int64_t)((mem_bytes - a->mem_bytes) >> 26);
+}
+
 /* Best fit and its opposite: what would be left free of the devices, compute and
  * memory, in permille and 64 MiB. */
 static int64_t left_free(const struct pool *p, const struct pool_ask *a,
@@ -276,16 +284,14 @@ static int64_t left_free(const struct pool *p, const struct pool_ask *a,
     if (a->devices > 1) {
         choose_several(p, a, s, out);
         for (uint32_t i = 0; i < out->count; i++)
-            sum += s->device[out->device[i]].permille - a->permille +
-                   (int64_t)((s->device[out->device[i]].mem_bytes - a->mem_bytes) >> 26);
+            sum += left_of(a, &s->device[out->device[i]]);
         return sum;
     }
     for (uint32_t i = 0; i < s->device_count && a->devices; i++) {
         const struct class_device *d = &s->device[i];
         if (!pool_device_suits(p, a, d))
             continue;
-        int64_t left = d->permille - (int64_t)a->permille +
-                       (int64_t)((d->mem_bytes - a->mem_bytes) >> 26);
+        int64_t left = left_of(a, d);
         if (!out->count || (most ? left > best : left < best)) {
             best = left;
             *out = (struct choice){ .count = 1, .device = { (uint8_t)i } };
@@ -294,9 +300,11 @@ static int64_t left_free(const struct pool *p, const struct pool_ask *a,
     return best;
 }
 
-static enum place_rule rule_of(const struct placer *pl)
+/* The lower class has no target: what is lent above capacity is filled by best fit. */
+static enum place_rule rule_of(const struct placer *pl, const struct pool_ask *a)
 {
-    return pl->policy.rule == PLACE_FILL && !pl->target ? PLACE_BEST_FIT : pl->policy.rule;
+    return pl->policy.rule == PLACE_FILL && (!pl->target || a->lower) ? PLACE_BEST_FIT
+                                                                      : pl->policy.rule;
 }
 
 /* The rank of a state for an ask that fits it, and the devices. */
@@ -305,7 +313,7 @@ static struct shape_rank rank_state(const struct placer *pl, const struct pool_a
                                     const struct worth_frag *w, struct choice *choice)
 {
     struct shape_rank r = { .hash = hash };
-    switch (rule_of(pl)) {
+    switch (rule_of(pl, a)) {
     case PLACE_FILL: {
         int64_t growth = frag_growth(pl, a, s, w, choice);
         r.key = rank_key(floor_div(growth + price_of(pl, a, s, choice) * LANE_WEIGHT_SUM,
@@ -324,12 +332,13 @@ static struct shape_rank rank_state(const struct placer *pl, const struct pool_a
     return r;
 }
 
-static const struct worth_frag *class_frag(struct placer *pl, uint32_t class)
+static const struct worth_frag *class_frag(struct placer *pl, const struct pool_ask *a,
+                                           uint32_t class)
 {
     struct class_worth *w = &pl->class[class];
     const struct class *k = &pl->pool->classes.class[class];
     uint64_t birth = pl->pool->classes.birth[class];
-    if (rule_of(pl) == PLACE_FILL &&
+    if (rule_of(pl, a) == PLACE_FILL &&
         (w->birth != birth || w->generation != pl->generation)) {
         w->birth = birth;
         w->generation = pl->generation;
@@ -346,7 +355,7 @@ static bool rank_class(void *ctx, const struct pool_ask *a, uint32_t class,
     struct choice choice;
     if (!class_has_room(pl->pool, a, &k->state))
         return false;
-    *out = rank_state(pl, a, &k->state, k->hash, class_frag(pl, class), &choice);
+    *out = rank_state(pl, a, &k->state, k->hash, class_frag(pl, a, class), &choice);
     return true;
 }
 
@@ -533,7 +542,7 @@ int placer_find(struct placer *pl, const struct pool_ask *a,
     struct shape *shape;
     struct shape_walk walk;
     uint32_t class, listed = 0, node = CLASS_NONE;
-    uint32_t enough = rule_of(pl) == PLACE_FILL ? PLACE_SHORTLIST : 1;
+    uint32_t enough = rule_of(pl, a) == PLACE_FILL ? PLACE_SHORTLIST : 1;
     int64_t best = INT64_MAX;
     struct choice chosen;
     const struct class_state *state = NULL;
@@ -566,7 +575,7 @@ int placer_find(struct placer *pl, const struct pool_ask *a,
             continue;
         listed++;
         struct choice choice;
-        rank_state(pl, a, s, 0, class_frag(pl, class), &choice);
+        rank_state(pl, a, s, 0, class_frag(pl, a, class), &choice);
         int64_t bucket = enough > 1 ? waste_bucket(pl, a, s, &choice) : 0;
         if (bucket < best) {
             best = bucket;
@@ -620,7 +629,7 @@ static int choose_of(struct placer *pl, const struct pool_ask *a,
     for (uint32_t i = 0; i < count; i++) {
         pool_state(pl->pool, list[i].node, &state);
         int64_t bucket =
-            rule_of(pl) == PLACE_FILL ? waste_bucket(pl, a, &state, &list[i].choice) : 0;
+            rule_of(pl, a) == PLACE_FILL ? waste_bucket(pl, a, &state, &list[i].choice) : 0;
         if (bucket < best) {
             best = bucket;
             best_at = &list[i];
@@ -639,7 +648,7 @@ int placer_scan(struct placer *pl, const struct pool_ask *a,
     struct scanned list[PLACE_SHORTLIST], s;
     struct class_state state;
     const uint32_t *only = filter ? filter->node : NULL;
-    bool fill = rule_of(pl) == PLACE_FILL;
+    bool fill = rule_of(pl, a) == PLACE_FILL;
     uint32_t count = 0, nodes = only ? filter->node_count : pl->pool->node_count;
     if (catch_up(pl))
         return -SL_INTERNAL;
@@ -675,8 +684,9 @@ static int find_among(struct placer *pl, const struct pool_ask *a,
         ranked = n->class; /* the next is often in the same state */
         s.node = filter->node[i];
         s.rank = rank_state(pl, a, &c->class[ranked].state, c->class[ranked].hash,
-                            class_frag(pl, ranked), &s.choice);
-        count = keep_best(list, count, rule_of(pl) == PLACE_FILL ? PLACE_SHORTLIST : 1, &s);
+                            class_frag(pl, a, ranked), &s.choice);
+        count =
+            keep_best(list, count, rule_of(pl, a) == PLACE_FILL ? PLACE_SHORTLIST : 1, &s);
     }
     return choose_of(pl, a, list, count, out);
 }

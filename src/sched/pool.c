@@ -72,6 +72,8 @@ void pool_state(const struct pool *p, uint32_t node, struct class_state *s)
     memset(s, 0, sizeof *s);
     s->host_mem_bytes = n->host_mem_free;
     s->cpu_milli = n->cpu_free;
+    s->lower_host_mem_bytes = n->lower_host_mem_free;
+    s->lower_cpu_milli = n->lower_cpu_free;
     s->kind = n->kind;
     s->device_count = n->is.device_count;
     for (uint32_t i = 0; i < s->device_count; i++) {
@@ -120,6 +122,20 @@ static int find_kind(struct pool *p, const struct pool_labels *labels, uint32_t 
     return 0;
 }
 
+/* A device that nobody shares, or in pieces that are isolated, has no lower class. */
+static int check_over(const struct pool_device *d, struct sl_err *err)
+{
+    if (!d->over_permille && !d->over_mem_bytes)
+        return 0;
+    if (d->sharing != POOL_TIME && d->sharing != POOL_SPATIAL)
+        return sl_fail(err, SL_INVALID,
+                       "only devices shared by time or in space are over-committed");
+    if (d->over_mem_bytes > DEVICE_OVER_MEM_MAX)
+        return sl_fail(err, SL_INVALID,
+                       "a device lends less than 2^48 bytes above its own");
+    return 0;
+}
+
 static int check_node(const struct pool *p, const struct pool_node *n, struct sl_err *err)
 {
     if (n->device_count > POOL_MAX_DEVICES)
@@ -136,6 +152,9 @@ static int check_node(const struct pool *p, const struct pool_node *n, struct sl
     for (uint32_t i = 0; i < n->device_count; i++)
         if (n->device[i].sharing == POOL_PROFILE && !p->profiles[n->device[i].model].count)
             return sl_fail(err, SL_INVALID, "model %u has no profiles", n->device[i].model);
+    for (uint32_t i = 0; i < n->device_count; i++)
+        if (check_over(&n->device[i], err))
+            return -SL_INVALID;
     return 0;
 }
 
@@ -156,6 +175,8 @@ int pool_add_node(struct pool *p, const struct pool_node *n, uint32_t *node,
     memset(slot, 0, sizeof *slot);
     slot->is = *n;
     slot->cpu_free = n->cpu_milli;
+    slot->lower_cpu_free = n->over_cpu_milli;
+    slot->lower_host_mem_free = n->over_host_mem_bytes;
     slot->host_mem_free = n->host_mem_bytes;
     slot->kind = kind;
     slot->near = near;
@@ -213,6 +234,19 @@ void pool_free_at(const struct pool *p, uint32_t node, struct pool_free *out)
     }
 }
 
+void pool_lower_free_at(const struct pool *p, uint32_t node, struct pool_free *out)
+{
+    const struct pool_slot *n = &p->node[node];
+    *out = (struct pool_free){ .cpu_milli = n->lower_cpu_free,
+                               .host_mem_bytes = n->lower_host_mem_free };
+    for (uint32_t i = 0; i < n->is.device_count; i++) {
+        if (n->is.device[i].sharing == POOL_PROFILE)
+            continue;
+        out->permille[i] = n->device[i].now.lower.permille;
+        out->mem_bytes[i] = n->device[i].now.lower.mem_bytes;
+    }
+}
+
 /* ---- fit ---- */
 
 uint64_t ask_hash(const struct pool_ask *a)
@@ -224,7 +258,7 @@ uint64_t ask_hash_unowned(const struct pool_ask *a)
 {
     uint64_t h = hash_mix(a->mem_bytes, (uint64_t)a->devices << 32 | a->permille);
     h = hash_mix(hash_mix(h, a->host_mem_bytes), a->cpu_milli);
-    h = hash_mix(hash_mix(h, a->models), a->sharing);
+    h = hash_mix(hash_mix(h, a->models), (uint64_t)a->sharing << 1 | a->lower);
     for (int i = 0; i < POOL_LABEL_WORDS; i++)
         h = hash_mix(hash_mix(h, a->need.bits[i]), a->avoid.bits[i]);
     return h;
@@ -240,7 +274,8 @@ bool ask_equal_unowned(const struct pool_ask *a, const struct pool_ask *b)
     return a->devices == b->devices && a->permille == b->permille &&
            a->mem_bytes == b->mem_bytes && a->cpu_milli == b->cpu_milli &&
            a->host_mem_bytes == b->host_mem_bytes && a->models == b->models &&
-           a->sharing == b->sharing && !memcmp(&a->need, &b->need, sizeof a->need) &&
+           a->sharing == b->sharing && a->lower == b->lower &&
+           !memcmp(&a->need, &b->need, sizeof a->need) &&
            !memcmp(&a->avoid, &b->avoid, sizeof a->avoid);
 }
 
@@ -257,7 +292,8 @@ bool pool_ask_possible(const struct pool *p, const struct pool_ask *a, uint32_t 
 {
     const struct pool_slot *n = &p->node[node];
     uint32_t suits = 0;
-    if (n->is.cpu_milli < a->cpu_milli || n->is.host_mem_bytes < a->host_mem_bytes ||
+    if ((a->lower ? n->is.over_cpu_milli : n->is.cpu_milli) < a->cpu_milli ||
+        (a->lower ? n->is.over_host_mem_bytes : n->is.host_mem_bytes) < a->host_mem_bytes ||
         !pool_kind_suits(p, a, n->kind))
         return false;
     for (uint32_t i = 0; i < n->is.device_count; i++) {
@@ -271,8 +307,8 @@ static bool fits_when_open(const struct pool *p, const struct pool_ask *a, uint3
 {
     const struct pool_slot *n = &p->node[node];
     uint32_t suits = 0;
-    if (n->cpu_free < a->cpu_milli || n->host_mem_free < a->host_mem_bytes ||
-        !pool_kind_suits(p, a, n->kind))
+    if (slot_cpu_free(n, a) < a->cpu_milli ||
+        slot_host_mem_free(n, a) < a->host_mem_bytes || !pool_kind_suits(p, a, n->kind))
         return false;
     for (uint32_t i = 0; i < n->is.device_count; i++)
         suits += pool_device_suits(p, a, &n->device[i].now);
@@ -295,7 +331,7 @@ bool pool_place_fits(const struct pool *p, const struct pool_ask *a,
         if (at->device[i] >= n->is.device_count ||
             (i && at->device[i] <= at->device[i - 1]) ||
             !pool_device_suits(p, a, &n->device[at->device[i]].now) ||
-            (n->is.device[at->device[i]].sharing == POOL_PROFILE &&
+            (n->is.device[at->device[i]].sharing == POOL_PROFILE && !a->lower &&
              !cut_suits(p, a, &n->device[at->device[i]].now, at->cut[i])))
             return false;
     return true;
@@ -306,33 +342,36 @@ void pool_place_cut(const struct pool *p, const struct pool_ask *a, struct pool_
     for (uint32_t i = 0; i < at->device_count; i++) {
         const struct class_device *d = &p->node[at->node].device[at->device[i]].now;
         at->cut[i] = (struct pool_cut){ 0 };
-        if (class_sharing(d) == POOL_PROFILE)
+        if (class_sharing(d) == POOL_PROFILE && !a->lower)
             cut_find(p, a, d, &at->cut[i]);
     }
 }
 
 /* ---- taking and giving ---- */
 
+static void check_host(const struct pool_slot *n)
+{
+    assert(n->cpu_free <= n->is.cpu_milli && n->host_mem_free <= n->is.host_mem_bytes);
+    assert(n->lower_cpu_free <= n->is.over_cpu_milli &&
+           n->lower_host_mem_free <= n->is.over_host_mem_bytes);
+}
+
 static void change(struct pool *p, const struct pool_ask *a, const struct pool_place *at,
                    bool take)
 {
     struct pool_slot *n = &p->node[at->node];
     leave_class(p, at->node);
-    if (take) {
-        n->cpu_free -= a->cpu_milli;
-        n->host_mem_free -= a->host_mem_bytes;
-    } else {
-        n->cpu_free += a->cpu_milli;
-        n->host_mem_free += a->host_mem_bytes;
-        assert(n->cpu_free <= n->is.cpu_milli && n->host_mem_free <= n->is.host_mem_bytes);
-    }
+    *(a->lower ? &n->lower_cpu_free : &n->cpu_free) += take ? -a->cpu_milli : a->cpu_milli;
+    *(a->lower ? &n->lower_host_mem_free : &n->host_mem_free) +=
+        take ? -a->host_mem_bytes : a->host_mem_bytes;
+    check_host(n);
     for (uint32_t i = 0; i < at->device_count; i++) {
         struct pool_slot_device *d = &n->device[at->device[i]];
         if (take)
             device_take(p, a, d, at->cut[i]);
         else
             device_give(p, a, d, &n->is.device[at->device[i]], at->cut[i]);
-        if (n->open && d->users == take) /* the first comes, the last goes */
+        if (n->open && !a->lower && d->users == take) /* the first comes, the last goes */
             near_count(&p->near, &n->near, d->now.model, take ? -1 : 1);
     }
     enter_class(p, at->node);
@@ -424,12 +463,19 @@ static void check_cuts(const struct pool *p, const struct pool_slot_device *d,
 static void check_slot(const struct pool *p, uint32_t node)
 {
     const struct pool_slot *n = &p->node[node];
-    assert(n->cpu_free <= n->is.cpu_milli && n->host_mem_free <= n->is.host_mem_bytes);
+    check_host(n);
     for (uint32_t i = 0; i < n->is.device_count; i++) {
         const struct pool_slot_device *d = &n->device[i];
         assert(d->now.permille <= 1000 && d->now.mem_bytes <= n->is.device[i].mem_bytes);
         assert(!d->users == !(d->now.flags & CLASS_USED));
         struct class_device empty = device_empty(p, &n->is.device[i]);
+        assert(d->users || d->lower_users || !memcmp(&d->now, &empty, sizeof empty));
+        if (n->is.device[i].sharing != POOL_PROFILE)
+            assert(d->now.lower.permille <= empty.lower.permille &&
+                   d->now.lower.mem_bytes <= empty.lower.mem_bytes &&
+                   (d->lower_users || d->now.more == empty.more));
+        /* the lower class leaves no trace in the first */
+        empty.more = d->now.more;
         assert(d->users || !memcmp(&d->now, &empty, sizeof empty));
         assert(class_sharing(&d->now) != POOL_EXCLUSIVE || d->users <= 1);
         if (class_sharing(&d->now) == POOL_PROFILE)

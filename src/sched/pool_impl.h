@@ -11,13 +11,14 @@
 struct pool_slot_device {
     struct class_device now;
     uint32_t users;                  /* slices on it */
+    uint32_t lower_users;            /* … of the lower class */
     uint8_t cuts[POOL_MAX_PROFILES]; /* … by profile */
 };
 
 struct pool_slot {
     struct pool_node is;
-    uint64_t host_mem_free;
-    uint32_t cpu_free;
+    uint64_t host_mem_free, lower_host_mem_free;
+    uint32_t cpu_free, lower_cpu_free;
     uint32_t kind;
     uint32_t class; /* while open */
     struct node_near near;
@@ -50,6 +51,16 @@ struct pool {
 
 /* The node's state as its class has it, devices sorted. */
 void pool_state(const struct pool *p, uint32_t node, struct class_state *s);
+
+static inline uint32_t slot_cpu_free(const struct pool_slot *n, const struct pool_ask *a)
+{
+    return a->lower ? n->lower_cpu_free : n->cpu_free;
+}
+static inline uint64_t slot_host_mem_free(const struct pool_slot *n,
+                                          const struct pool_ask *a)
+{
+    return a->lower ? n->lower_host_mem_free : n->host_mem_free;
+}
 
 static inline uint64_t hash_mix(uint64_t h, uint64_t x)
 {

@@ -510,6 +510,9 @@ static int check_request(const struct sched *s, const struct sched_request *q,
                 return sl_fail(err, SL_INVALID,
                                "request: at most 1000 permille of %d devices of a node",
                                POOL_MAX_DEVICES);
+            if (a->lower != o->group[0].ask.lower)
+                return sl_fail(err, SL_INVALID,
+                               "request: all of an option is of one class");
             if (a->sharing & ~POOL_ALL_SHARING)
                 return sl_fail(err, SL_INVALID, "request: no such way to share a device");
         }

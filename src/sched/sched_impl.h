@@ -250,6 +250,12 @@ int gang_place(struct sched *s, const struct form *f, uint32_t option, uint64_t 
 int gang_place_by(struct sched *s, const struct form *f, const struct sched_option *o,
                   const struct pool_ask *ask, const struct place_filter *filter,
                   uint32_t *group);
+/* Does the option draw on what is lent above capacity?  It then holds nothing of a quota, makes
+ * nobody go, and going would help nobody. */
+static inline bool option_is_lower(const struct sched_option *o)
+{
+    return o->group[0].ask.lower;
+}
 /* The ask of the i-th place of an option. */
 const struct pool_ask *option_ask(const struct sched_option *o, uint32_t i);
 

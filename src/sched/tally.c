@@ -11,6 +11,8 @@ struct tally {
     uint32_t leases, spanning;
     uint32_t permille, tenant; /* of one of them */
     uint64_t mem_bytes;
+    uint32_t lower_leases, lower_permille;
+    uint64_t lower_mem_bytes;
     uint32_t slots; /* of a device of profiles */
     bool several_tenants;
 };
@@ -18,6 +20,12 @@ struct tally {
 static void count(struct tally *t, const struct request *r, const struct pool_ask *a,
                   const struct pool_profile *cut, uint32_t start)
 {
+    if (a->lower) {
+        t->lower_leases++;
+        t->lower_permille += a->permille;
+        t->lower_mem_bytes += a->mem_bytes;
+        return;
+    }
     t->several_tenants |= t->leases && t->tenant != r->tenant;
     t->tenant = r->tenant;
     t->leases++;
@@ -49,6 +57,9 @@ static void count_request(const struct pool *p, struct tally (*tally)[POOL_MAX_D
 static void check_device(const struct sched *s, const struct tally *t,
                          const struct pool_device *is, const struct class_device *now)
 {
+    assert(t->lower_permille <= is->over_permille);
+    assert(t->lower_mem_bytes <= is->over_mem_bytes);
+    assert(!t->lower_leases || s->policy.tenancy >> is->sharing & 1);
     assert(!t->several_tenants || s->policy.tenancy >> is->sharing & 1);
     assert(t->spanning <= 1 || is->sharing != POOL_TIME);
     if (is->sharing == POOL_EXCLUSIVE) {
@@ -63,6 +74,8 @@ static void check_device(const struct sched *s, const struct tally *t,
     }
     assert(t->permille + now->permille == 1000);
     assert(t->mem_bytes + now->mem_bytes == is->mem_bytes);
+    assert(t->lower_permille + now->lower.permille == is->over_permille);
+    assert(t->lower_mem_bytes + now->lower.mem_bytes == is->over_mem_bytes);
 }
 
 void tally_check(const struct sched *s)
@@ -77,6 +90,7 @@ void tally_check(const struct sched *s)
     for (uint32_t n = 0; n < p->node_count; n++)
         for (uint32_t d = 0; d < p->node[n].is.device_count; d++) {
             assert(tally[n][d].leases == p->node[n].device[d].users);
+            assert(tally[n][d].lower_leases == p->node[n].device[d].lower_users);
             check_device(s, &tally[n][d], &p->node[n].is.device[d],
                          &p->node[n].device[d].now);
         }

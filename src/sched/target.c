@@ -38,10 +38,10 @@ static uint32_t take_parts(const struct place_shape *shapes, uint32_t count,
     uint64_t total = 0;
     uint32_t n = 0;
     for (uint32_t i = 0; i < count; i++)
-        if (shapes[i].ask.devices)
+        if (shapes[i].ask.devices && !shapes[i].ask.lower)
             total += shapes[i].popularity;
     for (uint32_t i = 0; i < count; i++)
-        if (shapes[i].ask.devices && shapes[i].popularity)
+        if (shapes[i].ask.devices && !shapes[i].ask.lower && shapes[i].popularity)
             part[n++] = (struct part){ &shapes[i].ask,
                                        (uint64_t)((unsigned __int128)shapes[i].popularity *
                                                   PART_SUM / total) };

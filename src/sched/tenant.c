@@ -102,6 +102,8 @@ bool tenant_is_below(const struct sched *s, uint32_t tenant, uint32_t above)
 
 uint64_t ask_device_milli(const struct pool_ask *a, uint64_t device_mem_bytes)
 {
+    if (a->lower)
+        return 0;
     unsigned __int128 part = (unsigned __int128)a->mem_bytes * 1000;
     uint64_t mem =
         device_mem_bytes ? (uint64_t)((part + device_mem_bytes - 1) / device_mem_bytes) : 0;
@@ -243,7 +245,7 @@ uint64_t tenant_models(const struct sched *s, uint32_t tenant, const struct sche
     uint32_t devices = 0;
     *blocked_by = TENANT_NONE;
     for (uint32_t g = 0; g < o->group_count; g++) {
-        devices += o->group[g].ask.devices;
+        devices += o->group[g].ask.lower ? 0 : o->group[g].ask.devices;
         all |= o->group[g].ask.models ? o->group[g].ask.models : UINT64_MAX;
     }
     if (!devices) /* no quota of devices concerns it */

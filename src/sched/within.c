@@ -22,21 +22,24 @@ struct room {
     struct class_device device[POOL_MAX_DEVICES];
 };
 
-static void room_now(const struct pool *p, uint32_t node, struct room *out)
+static void room_now(const struct pool *p, const struct pool_ask *a, uint32_t node,
+                     struct room *out)
 {
     const struct pool_slot *n = &p->node[node];
-    *out = (struct room){ .host_mem_bytes = n->host_mem_free,
-                          .cpu_milli = n->cpu_free,
+    *out = (struct room){ .host_mem_bytes = slot_host_mem_free(n, a),
+                          .cpu_milli = slot_cpu_free(n, a),
                           .device_count = n->is.device_count };
     for (uint32_t i = 0; i < n->is.device_count; i++)
         out->device[i] = n->device[i].now;
 }
 
-static void room_empty(const struct pool *p, uint32_t node, struct room *out)
+static void room_empty(const struct pool *p, const struct pool_ask *a, uint32_t node,
+                       struct room *out)
 {
     const struct pool_node *n = &p->node[node].is;
-    *out = (struct room){ .host_mem_bytes = n->host_mem_bytes,
-                          .cpu_milli = n->cpu_milli,
+    *out = (struct room){ .host_mem_bytes =
+                              a->lower ? n->over_host_mem_bytes : n->host_mem_bytes,
+                          .cpu_milli = a->lower ? n->over_cpu_milli : n->cpu_milli,
                           .device_count = n->device_count };
     for (uint32_t i = 0; i < n->device_count; i++)
         out->device[i] = device_empty(p, &n->device[i]);
@@ -73,7 +76,7 @@ static struct whole_need whole_need(const struct pool_ask *ask,
 {
     struct whole_need w = { 0 };
     for (uint32_t g = 0; g < o->group_count; g++) {
-        if (!ask[g].devices || ask[g].permille < 1000)
+        if (!ask[g].devices || ask[g].permille < 1000 || ask[g].lower)
             continue;
         w.devices += (uint64_t)o->group[g].count * ask[g].devices;
         w.models |= ask[g].models ? ask[g].models : UINT64_MAX;
@@ -172,9 +175,9 @@ static bool has_room(const struct pool *p, const struct candidate *c,
                 (!empty && !p->node[node].open))
                 continue;
             if (empty)
-                room_empty(p, node, &room);
+                room_empty(p, a, node, &room);
             else
-                room_now(p, node, &room);
+                room_now(p, a, node, &room);
             want -= asks_in(p, &room, a, want);
         }
         if (want)

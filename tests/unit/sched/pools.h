@@ -65,6 +65,20 @@ static inline const struct pool_profiles *profiles_of(uint32_t model)
     return model == 1 ? &a30 : &a100;
 }
 
+/* Half of what can be lent above capacity is. */
+static inline void random_over(struct rng *r, struct pool_node *n)
+{
+    if (rng_below(r, 2))
+        return;
+    n->over_cpu_milli = n->cpu_milli / 2;
+    n->over_host_mem_bytes = n->host_mem_bytes / 2;
+    for (uint32_t i = 0; i < n->device_count; i++)
+        if (n->device[i].sharing == POOL_TIME || n->device[i].sharing == POOL_SPATIAL) {
+            n->device[i].over_permille = (uint16_t)(500 * (1 + rng_below(r, 3)));
+            n->device[i].over_mem_bytes = n->device[i].mem_bytes / 2;
+        }
+}
+
 /* Most are shared by time. */
 static inline uint8_t random_sharing(struct rng *r)
 {
@@ -92,6 +106,7 @@ static inline struct pool *mixed_pool(struct rng *r, uint32_t nodes, uint32_t te
             n.device[0] = (struct pool_device){ .model = 2, .mem_bytes = 64 * GIB };
         n.rack = i % 5; /* 0: not known */
         n.zone = n.rack % 3;
+        random_over(r, &n);
         n.labels.bits[i % POOL_LABEL_WORDS] = 1ull << rng_below(r, 3);
         if (pool_add_node(p, &n, &node, NULL))
             abort();
@@ -117,6 +132,7 @@ static inline struct pool_ask random_ask(struct rng *r)
         a.need.bits[rng_below(r, POOL_LABEL_WORDS)] = 1;
     if (dice == 7)
         a.avoid.bits[rng_below(r, POOL_LABEL_WORDS)] = 2;
+    a.lower = dice > 9 && dice < 13;
     if (dice == 8)
         a.sharing = (uint8_t)(1 + rng_below(r, POOL_ALL_SHARING));
     if (dice > 16)

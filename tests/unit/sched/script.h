@@ -1,10 +1,11 @@
 /*
  * A scheduler run in one line of text, for rows.
  *
- *   n 2 [MODEL [COUNT [RACK [ZONE]]]] [WAY]
+ *   n 2 [MODEL [COUNT [RACK [ZONE]]]] [WAY[o]]
  *                          COUNT nodes of 2 devices (16 GiB each, 16 CPUs), shared by time, or
  *                          WAY: s in space, x not at all, p by profile (a model of 7 and 8 slots,
- *                          model 1 of 4 and 4: profiles_of())
+ *                          model 1 of 4 and 4: profiles_of()); o: half as much of it and of the
+ *                          host again in the lower class
  *   w WAYS                 two tenants may meet on devices shared so, of t and s; -: on none.  The first
  *                          command; without it they may everywhere
  *   t 3 1 [WEIGHT]         tenant 3 below tenant 1
@@ -17,7 +18,7 @@
  *                          with, apart: at a device, too; ?: preferred
  *                          ASK: 500 | 2x500 (two devices of one node) | 3*500 (a gang of three nodes)
  *                          | 3*2x500 (both) | 500:8 (and 8 GiB) | 500@ts (on devices shared so)
- *                          | c4000 (CPU only) | A+B (two groups) | A/B (either)
+ *                          | l500, lc4000 (in the lower class) | c4000 (CPU only) | A+B (two groups) | A/B (either)
  *   r 7 3 50 ASK 0.1+2,1.0 [bN] […]
  *                          such a request runs already, on devices 1 and 2 of node 0 and 0 of node 1;
  *                          bN: since N ms; of a cut device 0.1~2~4: profile 2 from slot 4 on
@@ -128,6 +129,8 @@ static inline void script_group(const char *text, struct sched_group *g)
         gib = (unsigned)atoi(mem + 1);
     if (way)
         g->ask.sharing = script_ways(way + 1);
+    g->ask.lower = text[0] == 'l';
+    text += g->ask.lower;
     if (text[0] == 'c') {
         g->ask.devices = 0;
         g->ask.cpu_milli = (uint32_t)atoi(text + 1);
@@ -269,6 +272,16 @@ static inline void script_until(struct script *r, uint64_t id)
              v.end_ms);
 }
 
+static inline void script_over(struct pool_node *n)
+{
+    n->over_cpu_milli = n->cpu_milli / 2;
+    n->over_host_mem_bytes = n->host_mem_bytes / 2;
+    for (uint32_t i = 0; i < n->device_count; i++) {
+        n->device[i].over_permille = 500;
+        n->device[i].over_mem_bytes = n->device[i].mem_bytes / 2;
+    }
+}
+
 static inline void script_command(struct script *r, char **word, int words)
 {
     uint32_t n[6] = { 0 };
@@ -283,6 +296,8 @@ static inline void script_command(struct script *r, char **word, int words)
         e.node.zone = n[5];
         for (uint32_t i = 0; isalpha(word[words - 1][0]) && i < n[1]; i++)
             e.node.device[i].sharing = script_way(word[words - 1][0]);
+        if (isalpha(word[words - 1][0]) && word[words - 1][1] == 'o')
+            script_over(&e.node);
         for (uint32_t i = 1; words > 3 && i < n[3]; i++)
             script_apply(r, &e);
         break;

@@ -252,6 +252,15 @@ static void bad_nodes(void **state)
     n = node_of(1, 0, 16, 8);
     n.device[0].sharing = POOL_PROFILE + 1;
     ROW("shared in no known way", pool_add_node(p, &n, &node, &err) == -SL_INVALID);
+    n.device[0].sharing = POOL_EXCLUSIVE;
+    n.device[0].over_permille = 1;
+    ROW("above capacity of what nobody shares",
+        pool_add_node(p, &n, &node, &err) == -SL_INVALID);
+    n.device[0].over_permille = 0;
+    n.device[0].sharing = POOL_TIME;
+    n.device[0].over_mem_bytes = 1ull << 48;
+    ROW("too many bytes above", pool_add_node(p, &n, &node, &err) == -SL_INVALID);
+    n.device[0].over_mem_bytes = 0;
     n.device[0].sharing = POOL_PROFILE;
     ROW("a model without profiles", pool_add_node(p, &n, &node, &err) == -SL_INVALID);
     ROW_STR("a model without profiles", err.msg, "model 0 has no profiles");
@@ -336,12 +345,65 @@ static void a_try_leaves_nothing(void **state)
     }
 }
 
+/* What fits and is free in the first class is the same whatever the lower class has. */
+static void the_lower_class_leaves_no_trace(void **state)
+{
+    struct rng r = { 21 };
+    for (int round = 0; round < 30; round++) {
+        uint32_t nodes = 1 + rng_below(&r, 20),
+                 tenancy = rng_below(&r, POOL_ALL_SHARING + 1);
+        struct rng same = r;
+        struct pool *p = mixed_pool(&r, nodes, tenancy);
+        struct pool *plain = mixed_pool(&same, nodes, tenancy);
+        struct held held[HELD];
+        uint32_t count = 0, lower = 0;
+        for (int i = 0; i < 300; i++) {
+            if (count && (count == HELD || rng_below(&r, 3) == 0)) {
+                uint32_t k = rng_below(&r, count);
+                pool_give(p, &held[k].ask, &held[k].at);
+                if (!held[k].ask.lower)
+                    pool_give(plain, &held[k].ask, &held[k].at);
+                held[k] = held[--count];
+                continue;
+            }
+            struct held *h = &held[count];
+            uint32_t node = rng_below(&r, nodes);
+            h->ask = random_ask(&r);
+            h->ask.lower |= rng_below(&r, 2);
+            if (!h->ask.lower)
+                ROW("what fits does not depend on the lower class",
+                    pool_ask_fits(p, &h->ask, node) == pool_ask_fits(plain, &h->ask, node));
+            if (!some_place(p, &h->ask, node, &h->at))
+                continue;
+            lower += h->ask.lower;
+            pool_take(p, &h->ask, &h->at);
+            if (!h->ask.lower)
+                pool_take(plain, &h->ask, &h->at);
+            count++;
+        }
+        for (uint32_t i = 0; i < nodes; i++) {
+            struct pool_free a, b;
+            pool_free_at(p, i, &a);
+            pool_free_at(plain, i, &b);
+            ROW("nor does what is free", !memcmp(&a, &b, sizeof a));
+        }
+        pool_check(p);
+        while (count--)
+            pool_give(p, &held[count].ask, &held[count].at);
+        pool_check(p);
+        pool_destroy(p);
+        pool_destroy(plain);
+        ROW("there was some", lower || tenancy != POOL_ALL_SHARING);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_fits),
     cmocka_unit_test(one_spanning_lease),
     cmocka_unit_test(one_lease_on_an_exclusive_device),
     cmocka_unit_test(cards_are_cut_as_said),
     cmocka_unit_test(bad_profiles),
+    cmocka_unit_test(the_lower_class_leaves_no_trace),
     cmocka_unit_test(bad_nodes),
     cmocka_unit_test(a_try_leaves_nothing),
 };

@@ -173,6 +173,34 @@ static const struct {
       "r 4 0 50 100 0.0~0~7",
       "!2 !4" },
 
+    /* the lower class */
+    { "above capacity there is as much as is said",
+      "n 1 to; s 1 0 50 1000; s 2 0 50 l300; s 3 0 50 l300; s 4 0 50 l200:8; s 5 0 50 "
+      "l0:1; "
+      "e 2",
+      "+1 +2 +4 +3" },
+    { "it takes nothing of what is free in the first", "n 1; s 1 0 50 l100; n 1 to", "+1" },
+    { "a whole card is whole with the lower class on it",
+      "n 1 to; s 1 0 50 l500:8; s 2 0 50 1000:16; s 3 0 50 lc8000; s 4 0 50 c16000; "
+      "s 5 0 50 lc1",
+      "+1 +2 +3 +4" },
+    { "it makes nobody go, whatever its priority",
+      "n 1 to; s 1 0 10 l500; s 2 0 10 1000; s 3 0 90 l500; e 1", "+1 +2 +3" },
+    { "… and nobody of it has to go: it would free nothing",
+      "n 1 to; s 1 0 10 l500; s 2 0 50 500; s 3 0 60 1000; e 2", "+1 +2 -2p3 +3" },
+    { "it is in no quota",
+      "n 2 to; t 1 0; q 1 0 0 500; s 1 1 50 l500; s 2 1 50 l500; s 3 1 50 500; s 4 1 50 "
+      "100",
+      "+1 +2 +3" },
+    { "it does not span cards that take turns; side by side it does",
+      "n 2 to; s 1 0 50 l2x100; n 2 0 1 so", "+1" },
+    { "it bars no tenant: it goes only where all may meet",
+      "w s; n 1 to; " TWO_TENANTS "s 1 1 50 l100; n 1 0 1 so; s 2 2 50 1000; s 3 1 50 1000",
+      "+1 +2 +3" },
+    { "first class or else above capacity", "n 1 to; s 1 0 50 1000; s 2 0 50 500/l500",
+      "+1 +2/1" },
+    { "one request is not of both at once", "n 1 to; s 1 0 50 100+l100", "!1" },
+
     /* who may meet on a device */
     { "two tenants never share a time-shared card, one tenant's leases do (field failure "
       "31)",

@@ -58,6 +58,8 @@ static void charge(struct run *r, const struct known *k, bool more)
                     &pool_node_at(sched_pool(r->s), at->node)->device[at->device[d]];
                 uint64_t mem = (o->group[g].ask.mem_bytes * 1000 + dev->mem_bytes - 1) /
                                dev->mem_bytes;
+                if (o->group[g].ask.lower)
+                    continue;
                 milli[dev->model] +=
                     o->group[g].ask.permille > mem ? o->group[g].ask.permille : mem;
             }
@@ -189,7 +191,7 @@ static uint64_t most_milli(const struct sched_option *o)
     for (uint32_t g = 0; g < o->group_count; g++) {
         const struct pool_ask *a = &o->group[g].ask;
         uint64_t mem = (a->mem_bytes * 1000 + 16 * GIB - 1) / (16 * GIB);
-        milli += (uint64_t)o->group[g].count * a->devices *
+        milli += (uint64_t)o->group[g].count * (a->lower ? 0 : a->devices) *
                  (a->permille > mem ? a->permille : mem);
     }
     return milli;
@@ -285,9 +287,9 @@ static bool could_start(struct run *r, const struct known *k, const struct sched
         if (ok && (!a.models || a.models >> m & 1))
             models |= 1ull << m;
     }
-    if (a.devices && !models)
+    if (a.devices && !a.lower && !models)
         return false;
-    if (a.devices)
+    if (a.devices && !a.lower)
         a.models = models;
     for (uint32_t n = 0; n < pool_node_count(p); n++)
         if (pool_ask_fits(p, &a, n) && ties_allow(r, k, n))
@@ -399,6 +401,7 @@ static void make_request(struct run *r, struct known *k)
         k->option[i].within_required = k->option[i].within && rng_below(&r->rng, 2);
         for (uint32_t g = 0; g < groups; g++) {
             k->option[i].group[g].ask = random_ask(&r->rng);
+            k->option[i].group[g].ask.lower = k->option[i].group[0].ask.lower;
             k->option[i].group[g].ask.mem_bytes %= 16 * GIB;
             k->option[i].group[g].count =
                 1 + (rng_below(&r->rng, 6) == 0) * rng_below(&r->rng, 3);
@@ -532,6 +535,7 @@ static void begin(struct run *r, uint64_t seed)
         e.node = node_of(1u << rng_below(&r->rng, 4), rng_below(&r->rng, MODELS), 16, 32);
         for (uint32_t k = 0; k < e.node.device_count; k++)
             e.node.device[k].sharing = random_sharing(&r->rng);
+        random_over(&r->rng, &e.node);
         e.node.labels.bits[rng_below(&r->rng, POOL_LABEL_WORDS)] = 1ull
                                                                    << rng_below(&r->rng, 3);
         e.node.rack = rng_below(&r->rng, 4);

@@ -55,7 +55,7 @@ int placer_create(const struct pool *p, const struct place_policy *policy,
                   struct placer **out, struct sl_err *err);
 void placer_destroy(struct placer *pl);
 
-/* What is expected to be asked from now on.  Without (count 0), placement is
+/* What is expected to be asked from now on; asks of the lower class are passed over.  Without (count 0), placement is
  * by best fit.  On failure the target stays as it was. */
 int placer_set_target(struct placer *pl, const struct place_shape *shapes, uint32_t count,
                       struct sl_err *err);

@@ -17,6 +17,8 @@
  *   - two owners meet on a device only where the tenancy rule lets them;
  *   - an exclusive device carries at most one lease, and has nothing free beside it;
  *   - of a device of profiles no two leases have a slot in common;
+ *   - what the lower class takes is within what is lent above capacity; of what the first
+ *     class has free it takes nothing, nor does it bar it anything;
  *   - a node that may take work is a member of exactly the class of its state;
  *   - what a rack or zone is said to have free is what its open nodes have (near.h).
  */
@@ -67,9 +69,13 @@ struct pool_profiles {
 
 /* A device of a node: what may be lent of it. */
 struct pool_device {
-    uint32_t model;     /* < POOL_MAX_MODELS */
-    uint8_t sharing;    /* enum pool_sharing */
+    uint32_t model;  /* < POOL_MAX_MODELS */
+    uint8_t sharing; /* enum pool_sharing */
+    /* What more is lent in the lower class; only where leases take turns or run side by
+     * side.  Below 2^16 and 2^48. */
+    uint16_t over_permille;
     uint64_t mem_bytes; /* less what is reserved on devices of its model */
+    uint64_t over_mem_bytes;
 };
 
 /* How near two places are to each other. */
@@ -84,7 +90,9 @@ enum pool_level {
 /* What a node is. */
 struct pool_node {
     uint32_t cpu_milli;
+    uint32_t over_cpu_milli; /* what more is lent in the lower class */
     uint64_t host_mem_bytes;
+    uint64_t over_host_mem_bytes;
     uint32_t device_count;
     struct pool_device device[POOL_MAX_DEVICES];
     struct pool_labels labels;
@@ -105,6 +113,7 @@ struct pool_ask {
     struct pool_labels avoid; /* … must not have */
     uint32_t owner;           /* whose; 0 is an owner, too (pool_set_tenancy) */
     uint8_t sharing;          /* devices shared in one of these ways, a bit each; 0: any */
+    bool lower; /* of what is lent above capacity, of devices and of the node */
 };
 
 /* A profile of a device: which of its model's, and its first memory slot. */
@@ -138,6 +147,12 @@ void pool_set_tenancy(struct pool *p, uint32_t ways);
 int pool_set_profiles(struct pool *p, uint32_t model, const struct pool_profiles *t,
                       struct sl_err *err);
 
+/*
+ * Over-commit is a second, lower class of every device and node: an ask of it (`lower`)
+ * draws on over_* only.  It cannot make a first-class ask wait, so it goes only where
+ * owners may meet, and it does not span time-shared devices.
+ */
+
 /* The new node's number is the count of nodes before.  It takes work at once.
  * -SL_INVALID for what cannot be (a rack in two zones, too), -SL_INTERNAL for no memory. */
 int pool_add_node(struct pool *p, const struct pool_node *n, uint32_t *node,
@@ -149,7 +164,7 @@ void pool_set_open(struct pool *p, uint32_t node, bool open);
 uint32_t pool_node_count(const struct pool *p);
 const struct pool_node *pool_node_at(const struct pool *p, uint32_t node);
 
-/* What is free on a node now. */
+/* What is free on a node now, in one of the two classes. */
 struct pool_free {
     uint32_t cpu_milli;
     uint64_t host_mem_bytes;
@@ -157,6 +172,7 @@ struct pool_free {
     uint64_t mem_bytes[POOL_MAX_DEVICES];
 };
 void pool_free_at(const struct pool *p, uint32_t node, struct pool_free *out);
+void pool_lower_free_at(const struct pool *p, uint32_t node, struct pool_free *out);
 
 /* Could this ask be met by the node when it is empty?  By what it has free now? */
 bool pool_ask_possible(const struct pool *p, const struct pool_ask *a, uint32_t node);

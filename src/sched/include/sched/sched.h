@@ -21,6 +21,7 @@
  *   - no tenant, nor any above it, is over its limit of a model or of all, but by what was
  *     restored or by what it held before its limit fell;
  *   - who must be apart from a tag is, as long as both run;
+ *   - the lower class (pool_ask.lower) makes nobody wait or go, and is in no quota;
  *   - nothing is evicted unless all of its pre-emptor is placed by it, and what
  *     need not go stays;
  *   - after a reclaim the reclaimer is at or below what it deserves, of the model or of
@@ -43,7 +44,7 @@
 #define SCHED_ALL_MODELS  POOL_MAX_MODELS /* of a quota */
 #define SCHED_ROOT        0u              /* the tenant above all; it always exists */
 
-/* `count` asks alike, each on one node.  Their owner is the request's tenant, whatever is
+/* `count` asks alike, each on one node; all of an option in the same class.  Their owner is the request's tenant, whatever is
  * said there. */
 struct sched_group {
     struct pool_ask ask;

@@ -172,6 +172,8 @@ int agent_save_device(struct agent *a, const struct device *d, struct sl_err *er
 /* Compact the journal, cut the logs, forget what ended long ago. */
 void agent_tidy(struct agent *a);
 int agent_compact(struct agent *a, struct sl_err *err);
+/* The agent's own uid or root. */
+bool agent_may_end(uid_t uid);
 /* Its uid or root. */
 bool agent_may_change(const struct agent_lease *al, const struct api_caller *c);
 json_t *agent_lease_json(const struct agent *a, const struct agent_lease *al);

@@ -74,6 +74,10 @@ static void fail_placement(const struct agent *a, struct api_request *r,
     json_t *members = place_explain(v, a->device, a->device_count, q);
     if (members)
         json_object_set_new(members, "request", lease_request_to_json(q));
+    if (strcmp(v->cause, "tenancy") == 0 && agent_may_end(api_request_caller(r).uid))
+        json_array_append_new(
+            json_object_get(members, "alternatives"),
+            json_string("sluice down, then sluice up --share-tenants, lets users share"));
     api_fail_with(r, &err, members);
 }
 

@@ -121,6 +121,11 @@ static json_t *live_leases(const struct agent *a)
     return list;
 }
 
+bool agent_may_end(uid_t uid)
+{
+    return uid == 0 || uid == geteuid();
+}
+
 static void down_gone(void *ctx, struct api_request *r)
 {
     ((struct agent *)ctx)->down = NULL;
@@ -133,7 +138,7 @@ static void down(void *ctx, struct api_request *r, bool force)
     struct api_caller caller = api_request_caller(r);
     struct sl_err err = { 0 };
     uint32_t live = agent_live_count(a);
-    if (caller.uid != 0 && caller.uid != geteuid())
+    if (!agent_may_end(caller.uid))
         sl_fail(&err, SL_DENIED, "this agent is uid %u's", geteuid());
     else if (a->down)
         sl_fail(&err, SL_CONFLICT, "it is going down already");

@@ -518,8 +518,6 @@ static json_t *alternatives(const struct place_verdict *v, const struct device *
     }
     if (strcmp(v->cause, "compute") == 0 && q->mode != LEASE_BESTEFFORT)
         suggest(list, "--mode besteffort takes only idle time and needs none to be free");
-    if (strcmp(v->cause, "tenancy") == 0)
-        suggest(list, "sluice down, then sluice up --share-tenants, lets users share");
     if (!v->never && v->code == SL_NO_CAPACITY && !q->wait_ms)
         suggest(list, "--wait waits until there is room");
     if (v->code == SL_NOT_FOUND || v->code == SL_INVALID)

@@ -96,6 +96,9 @@ static const char *advice(const struct cli_command *c, const struct sl_err *err)
                : !strcmp(operands, "jobs") ? "sluice jobs -a lists those that are known"
                                            : NULL;
     case SL_DENIED:
+        if (geteuid() == 0 ||
+            strstr(err->msg, "run directory")) /* nobody to ask; it is said */
+            return NULL;
         return "ask its owner, or root";
     case SL_TIMEOUT:
         return "try again, or wait longer";
@@ -284,14 +287,19 @@ static void take_global_options(struct cli *cli, const struct cli_args *args)
     cli->verbose |= cli_has(args, "verbose");
 }
 
-static int fail_unknown_command(struct cli *cli, const char *name)
+const char *cli_nearest_command(const char *name)
 {
     const char *names[64];
     size_t count = 0;
-    struct sl_err err = { 0 };
     for (const struct cli_command *c = cli_commands; c->name && count < 64; c++)
         names[count++] = c->name;
-    const char *near = suggest_nearest(name, names, count);
+    return suggest_nearest(name, names, count);
+}
+
+static int fail_unknown_command(struct cli *cli, const char *name)
+{
+    const char *near = cli_nearest_command(name);
+    struct sl_err err = { 0 };
     if (near)
         sl_fail(&err, SL_INVALID, "unknown command '%s'; did you mean '%s'?", name, near);
     else

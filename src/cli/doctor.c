@@ -29,6 +29,18 @@
 #define CHECK_MEM  (64 * MIB)
 #define START_ROOM (4 * MIB)
 
+/* Another user's has another HOME. */
+static bool agent_is_mine(const struct doctor *d)
+{
+    struct stat st;
+    return stat(d->cli->rundir.path, &st) || st.st_uid == geteuid();
+}
+
+static bool may_end_agent(const struct doctor *d)
+{
+    return geteuid() == 0 || agent_is_mine(d);
+}
+
 static void add(struct doctor *d, const char *hop, enum verdict verdict, const char *fix,
                 const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
@@ -43,7 +55,9 @@ static void add(struct doctor *d, const char *hop, enum verdict verdict, const c
     va_start(ap, fmt);
     vsnprintf(c->found, sizeof c->found, fmt, ap);
     va_end(ap);
-    if (fix && verdict != CHECK_OK)
+    if (fix && verdict != CHECK_OK && strstr(fix, "sluice down") && !may_end_agent(d))
+        snprintf(c->fix, sizeof c->fix, "ask who runs the agent, or root: %s", fix);
+    else if (fix && verdict != CHECK_OK)
         snprintf(c->fix, sizeof c->fix, "%s", fix);
 }
 
@@ -75,8 +89,8 @@ static void check_rundir(struct doctor *d)
 {
     struct sl_err err = { 0 };
     if (cli_choose_rundir(d->cli, &err) < 0 ||
-        (d->may_run && !agent_is_running(&d->cli->rundir) &&
-         rundir_prepare(&d->cli->rundir, &err) < 0))
+        (!agent_is_running(&d->cli->rundir) &&
+         (d->may_run ? rundir_prepare : rundir_check)(&d->cli->rundir, &err) < 0))
         add(d, "run directory", CHECK_BROKEN,
             "give another with --run-dir or SLUICE_RUN_DIR, or repair this one", "%s",
             err.msg);
@@ -116,10 +130,11 @@ static const char *text_of(const json_t *obj, const char *key)
     return text ? text : "";
 }
 
-/* What to do about a full disk is the same everywhere. */
+/* What to do about a full disk is the same everywhere; about an agent that is gone, it is said. */
 static const char *fix_of(const char *said, const char *fix)
 {
     return strstr(said, "No space left") ? "make room there; see the run directory above"
+           : strstr(said, "sluice up")   ? "sluice up; agent.log there may say how it ended"
                                          : fix;
 }
 
@@ -262,13 +277,6 @@ static void find_pocl_cache(char *out, size_t size)
         snprintf(out, size, "%s/pocl", xdg);
     else
         snprintf(out, size, "%s/.cache/pocl", home ? home : "");
-}
-
-/* Another user's is not ended by us, nor is our HOME its. */
-static bool agent_is_mine(const struct doctor *d)
-{
-    struct stat st;
-    return stat(d->cli->rundir.path, &st) || st.st_uid == geteuid();
 }
 
 static void check_drivers(struct doctor *d, const json_t *info)

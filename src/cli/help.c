@@ -115,8 +115,14 @@ int cmd_help(struct cli *cli, const struct cli_args *args)
         cli_print_help(cli->out, c);
         return 0;
     }
+    const char *near = cli_nearest_command(name);
     struct sl_err err = { 0 };
-    sl_fail(&err, SL_NOT_FOUND, "there is no command '%s'; sluice help lists them", name);
+    if (near)
+        sl_fail(&err, SL_NOT_FOUND, "there is no command '%s'; did you mean '%s'?", name,
+                near);
+    else
+        sl_fail(&err, SL_NOT_FOUND, "there is no command '%s'; sluice help lists them",
+                name);
     return cli_fail(cli, &err);
 }
 

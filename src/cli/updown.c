@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -20,10 +21,17 @@ static bool say_running(struct cli *cli, const struct cli_args *args)
     AUTO_JSON json_t *node = NULL;
     bool embedded = fetch_json(cli, "/v1/node", &node, NULL) == 0 &&
                     json_is_true(json_object_get(node, "embedded"));
-    if (embedded)
+    uint32_t uid = geteuid();
+    json_get_u32(node, "uid", &uid, NULL);
+    bool mine = geteuid() == 0 || uid == geteuid();
+    if (!mine)
         cli_note(cli,
-                 "an agent runs already, for as long as it has leases; to keep one: sluice"
-                 " down, then sluice up");
+                 "an agent of uid %u runs already in %s, which only that user or root ends",
+                 uid, cli->rundir.path);
+    else if (embedded)
+        cli_note(cli,
+                 "an agent runs already, which ends 60 s after its last lease; to keep one:"
+                 " sluice down, then sluice up");
     else
         cli_note(cli, "an agent runs already in %s", cli->rundir.path);
     static const char *const fixed[] = { "emulate", "share-tenants", "mem-overcommit",
@@ -31,9 +39,9 @@ static bool say_running(struct cli *cli, const struct cli_args *args)
     bool as_asked = !embedded;
     for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
         if (cli_has(args, fixed[i])) {
-            cli_note(cli,
-                     "--%s has no effect on it: sluice down first, then sluice up --%s%s",
-                     fixed[i], fixed[i], cli_value(args, fixed[i]) ? " ..." : "");
+            cli_note(cli, "--%s has no effect on it%s%s%s", fixed[i],
+                     mine ? ": sluice down first, then sluice up --" : "",
+                     mine ? fixed[i] : "", mine && cli_value(args, fixed[i]) ? " ..." : "");
             as_asked = false;
         }
     return as_asked;

@@ -145,11 +145,14 @@ const char *units_format_size_human(uint64_t bytes, char out[32])
     size_t i = 0;
     while (size_units[i].factor > bytes && size_units[i].factor > 1)
         i++;
-    double value = (double)bytes / (double)size_units[i].factor;
-    if (value >= 1023.5 && i > 0) /* would be printed as 1024 */
-        value = (double)bytes / (double)size_units[--i].factor;
-    int places = size_units[i].factor == 1 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
-    snprintf(out, 32, "%.*f %s", places, value, size_units[i].name);
+    uint64_t factor = size_units[i].factor, whole = bytes / factor;
+    int places = factor == 1 || whole >= 100 ? 0 : whole >= 10 ? 1 : 2;
+    unsigned scale = places == 2 ? 100 : 10;
+    unsigned part = (unsigned)((unsigned __int128)(bytes % factor) * scale / factor);
+    if (places)
+        snprintf(out, 32, "%u.%0*u %s", (unsigned)whole, places, part, size_units[i].name);
+    else
+        snprintf(out, 32, "%u %s", (unsigned)whole, size_units[i].name);
     return out;
 }
 

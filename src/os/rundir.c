@@ -84,9 +84,14 @@ int rundir_prepare(const struct rundir *r, struct sl_err *err)
             return sl_fail_sys(err, SL_IO, errno, "chmod %s", r->path);
         return 0;
     }
-    if (errno != EEXIST)
-        return fail_make(r, errno, err);
+    return errno == EEXIST ? rundir_check(r, err) : fail_make(r, errno, err);
+}
+
+int rundir_check(const struct rundir *r, struct sl_err *err)
+{
     struct stat st;
+    if (lstat(r->path, &st) < 0 && errno == ENOENT)
+        return 0;
     if (lstat(r->path, &st) < 0)
         return sl_fail_sys(err, SL_IO, errno, "stat %s", r->path);
     if (!S_ISDIR(st.st_mode))

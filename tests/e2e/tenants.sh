@@ -27,7 +27,10 @@ one=$!
 eventually "a user runs in root's pool" 'leases | jq -e ".leases[] | select(.name == \"one\" and .tenant == \"uid:12001\")"'
 check "its placement is by environment, and said so" 'leases | jq -e ".leases[] | select(.name == \"one\") | .placement == \"environment\""'
 fails "FF31: another uid does not share the device" 125 as_user 12002 sluice run --mem 64MiB --compute 10 -- true
-says "FF31: and is told why and by what it is waived" 'tenant' as_user 12002 sluice run --mem 64MiB --compute 10 -- true
+says "FF31: and is told why, and by whom it is waived" 'another user.* whoever runs the agent' as_user 12002 sluice run --mem 64MiB --compute 10 -- true
+check "but not what it may not do" '! as_user 12002 sluice run --mem 64MiB --compute 10 -- true 2>&1 | grep "sluice down"'
+says "root is told by what" 'sluice down, then sluice up --share-tenants' sluice run --mem 64MiB --compute 10 -- true
+says "who starts another is told whose this is" 'an agent of uid 0 runs already' as_user 12002 sluice up
 fails "another uid may not release it" 4 as_user 12002 sluice release one
 fails "nor resize it" 4 as_user 12002 sluice resize one --compute 20
 row "its owner may" as_user 12001 sluice resize one --compute 20

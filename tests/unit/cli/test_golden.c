@@ -45,6 +45,7 @@ static const struct {
     { "help-version", NULL, 80, true, "help version" },
     { "help-completion", NULL, 80, true, "help completion" },
     { "help-unknown", NULL, 80, true, "help nothing" },
+    { "help-misspelt", NULL, 80, true, "help rum" },
     { "no-command", NULL, 80, true, "" },
     { "unknown-command", NULL, 80, true, "devcies" },
     { "unknown-option", NULL, 80, true, "ps --al" },

@@ -35,6 +35,11 @@ said "no agent runs"
 said "skip *agent *none runs, and --no-run starts none"
 status 2 up --emulate nosuch:2
 said '^sluice: --emulate: no model is called "nosuch"; known are h100-80g, a100-80g'
+mkdir -m 1777 "$out/open"
+status 1 --run-dir "$out/open" doctor --no-run
+said "^BROKEN *run directory .*writable by others (mode 1777): chmod go-w"
+status 4 --run-dir "$out/open" up
+is "root is not told to ask root" 0 "$(grep -c 'or root' "$out/said")"
 status 2 --run-dir /proc/x up
 said "cannot be made: /proc lets nobody make a directory in it; choose another with --run-dir"
 is "and no disk is full" 0 "$(grep -c disk "$out/said")"
@@ -202,6 +207,9 @@ for command in ps jobs "top --once"; do
     status 1 $command
     said "did not end in order"
 done
+"$bin/sluice" doctor --no-run >"$out/said" 2>&1 || :
+said "BROKEN  agent .*did not end in order; sluice up starts it again"
+said "to do: sluice up"
 status 0 down
 # nor what an agent leaves that was told to end alone
 "$bin/sluice" -q up --emulate a100-80g,l4 >"$out/said"

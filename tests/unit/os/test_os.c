@@ -385,6 +385,7 @@ static void the_run_directory_must_be_ours_alone(void **state)
     assert_int_equal(rundir_path(&r, "agent.sock", tiny, sizeof tiny, &err), -SL_INVALID);
 
     chmod(r.path, 0777);
+    assert_int_equal(rundir_check(&r, &err), -SL_DENIED);
     assert_int_equal(rundir_prepare(&r, &err), -SL_DENIED);
     assert_non_null(strstr(err.msg, "writable by others (mode 0777): chmod go-w"));
 
@@ -397,6 +398,7 @@ static void the_run_directory_must_be_ours_alone(void **state)
     assert_int_equal(rundir_prepare(&r, &err), -SL_CONFLICT);
 
     rundir_choose(&r, in_top("no/such"), &err);
+    assert_int_equal(rundir_check(&r, &err), 0);
     assert_int_equal(rundir_prepare(&r, &err), -SL_INVALID);
     assert_non_null(strstr(err.msg, "/no does not exist; choose another"));
     rundir_choose(&r, in_top("file/x"), &err);

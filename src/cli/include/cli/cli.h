@@ -115,6 +115,8 @@ int cli_main(int argc, char **argv);
 int cli_dispatch(struct cli *cli, int argc, char **argv);
 
 const struct cli_command *cli_find_command(const char *name);
+/* The one that was meant, or NULL. */
+const char *cli_nearest_command(const char *name);
 
 /*
  * Parse what follows the command's name.  `argv[0]` is the first word after it.

@@ -25,7 +25,8 @@ int units_parse_size(const char *text, uint64_t *bytes, struct sl_err *err);
 /* The shortest exact form: "512MiB", "2GiB", "2000000000B".  Returns out. */
 const char *units_format_size(uint64_t bytes, char out[32]);
 
-/* For tables: three significant digits, "1.50 GiB". */
+/* For tables: three significant digits or what there is, "1.50 GiB".  Cut, not rounded: what is
+ * said to be free can be asked for. */
 const char *units_format_size_human(uint64_t bytes, char out[32]);
 
 /* A share of compute.  "25", "12.5", "25%": request == limit.  "20..60":

@@ -21,6 +21,8 @@ int rundir_choose(struct rundir *r, const char *given, struct sl_err *err);
 /* Make it (mode 0711 for root, else 0700) or check that it is a directory, ours,
  * and writable by nobody else. */
 int rundir_prepare(const struct rundir *r, struct sl_err *err);
+/* Only the check, and no fault if it is not there. */
+int rundir_check(const struct rundir *r, struct sl_err *err);
 
 /* "PATH/name" into out; fails only if it would be cut. */
 int rundir_path(const struct rundir *r, const char *name, char *out, size_t size,

@@ -44,6 +44,11 @@ static const struct sim_option replay_options[] = {
     { NULL },
 };
 
+static const struct sim_option compare_options[] = {
+    { "json", NULL, "print JSON" },
+    { NULL },
+};
+
 const struct sim_command sim_commands[] = {
     { .name = "openb",
       .summary = "how much of a cluster placement policies fill, on the openb pod lists",
@@ -90,6 +95,16 @@ const struct sim_command sim_commands[] = {
       .example = "sluice-sim replay run.log --decisions",
       .options = replay_options, .operands = "LOG", .min_operands = 1, .max_operands = 1,
       .run = sim_cmd_replay },
+    { .name = "compare",
+      .summary = "two JSON answers beside each other, with differences",
+      .about = "A and B are what a command printed with --json; policies and systems are found by name. Of each"
+          " figure: its value in both, the difference, and where both say how far to trust theirs, its 95 %"
+          " interval. If both hold the values of as many runs, the differences are taken run by run (paired)."
+          " Else the runs count as independent, which makes the interval of paired runs too wide. An interval"
+          " that holds 0 is called unclear.",
+      .example = "sluice-sim compare before.json after.json",
+      .options = compare_options, .operands = "A B", .min_operands = 2, .max_operands = 2,
+      .run = sim_cmd_compare },
     { .name = "help", .summary = "explain a command", .operands = "[COMMAND]",
       .max_operands = 1, .run = sim_cmd_help },
     { .name = "version", .summary = "print the version", .run = sim_cmd_version },

@@ -147,6 +147,14 @@ static bool replayed(void)
     return ok;
 }
 
+/* What two runs printed, beside each other. */
+static bool compared(void)
+{
+    const char *line[] = { "sluice-sim", "compare", SAMPLES "/speeds.json",
+                           SAMPLES "/speeds.json", "--json" };
+    return said((char **)line, ARRAY_LEN(line));
+}
+
 /* Every policy on the sample, and what it comes to. */
 static bool simulate_all(enum jobsim_rules rules, const char *format, const char *file)
 {
@@ -229,6 +237,7 @@ static void the_nth_allocation_fails(void **state)
         { "jobs that take turns", interleaved },
         { "a scenario", played },
         { "a log, and its replay", replayed },
+        { "two answers compared", compared },
     };
     nth_alloc_rows(rows, ARRAY_LEN(rows));
 }

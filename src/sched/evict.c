@@ -1,9 +1,11 @@
 /*
  * Eviction: who must give way, and waiting until they have.
  *
- * The search works on the one state, inside a try: candidates go, more and more in their
- * order, until the whole request fits; the shortest beginning that suffices is sought by
- * halving; of those, each that still fits beside the request is put back.
+ * The search works on the one state: candidates go in their order until the whole request
+ * may fit (relief.c), then it is placed, inside a try; of those that went, each that still
+ * fits beside the request is put back.
+ * Most searches are in vain.  The answer is kept, for all that ask at least as much of the
+ * same candidates, until room comes free or a lease begins, or is old enough to go.
  * The request is then nominated: its nodes take nothing else until what it waits for
  * has gone, so that no other can slip in.
  */
@@ -26,10 +28,14 @@ struct victim {
 
 /* ---- candidates ---- */
 
-static bool may_go(const struct sched *s, const struct request *v)
+/* If not yet, its time is kept, to ask again then. */
+static bool may_go(struct sched *s, const struct lease *v)
 {
-    return v->preemptible && !option_is_lower(&v->form->option[v->option]) &&
-           s->now_ms - v->start_ms >= v->min_run_ms;
+    if (v->goes_ms <= s->now_ms)
+        return true;
+    if (v->goes_ms < s->mature_ms)
+        s->mature_ms = v->goes_ms;
+    return false;
 }
 
 static uint64_t held_of(const struct request *v)
@@ -80,12 +86,17 @@ static int compare_victims(const void *x, const void *y)
 static int gather_lower(struct sched *s, const struct request *r, uint32_t *count)
 {
     uint32_t level = service_level(s, r);
-    for (struct request *v = s->tenant[r->tenant].leases; v; v = v->next) {
+    bool by_service = s->policy.order != SCHED_BY_AGE;
+    const struct tenant *t = &s->tenant[r->tenant];
+    s->seek_steps -= t->lease_count / 8;
+    for (uint32_t i = 0; i < t->lease_count; i++) {
+        const struct lease *v = &t->lease[i];
         bool lower = v->priority < r->priority;
-        if (!lower && (v->priority > r->priority || service_level(s, v) <= level))
+        if (v->goes_ms == UINT64_MAX || v->priority > r->priority ||
+            (!lower && (!by_service || service_level(s, v->r) <= level)))
             continue;
         if (may_go(s, v) &&
-            add_victim(s, count, v, lower ? SCHED_BY_PRIORITY : SCHED_BY_SERVICE, 0))
+            add_victim(s, count, v->r, lower ? SCHED_BY_PRIORITY : SCHED_BY_SERVICE, 0))
             return -SL_INTERNAL;
     }
     return 0;
@@ -126,17 +137,21 @@ static int gather_over(struct sched *s, const struct request *r, uint32_t above,
                        uint64_t models, uint32_t *count)
 {
     for (uint32_t id = 1; id < s->tenant_count; id++) {
-        if (!s->tenant[id].leases || !tenant_is_below(s, id, above) ||
+        const struct tenant *t = &s->tenant[id];
+        if (!t->lease_count || !tenant_is_below(s, id, above) ||
             tenant_is_below(s, id, r->tenant) || tenant_is_below(s, r->tenant, id))
             continue;
         uint32_t top = below_common(s, id, r->tenant);
         uint64_t over = tenant_over(s, top, models);
         if (!over)
             continue;
-        for (struct request *v = s->tenant[id].leases; v; v = v->next)
-            if (may_go(s, v) && (v->models & models) &&
-                add_victim(s, count, v, SCHED_BY_RECLAIM, over))
+        s->seek_steps -= t->lease_count / 8;
+        for (uint32_t i = 0; i < t->lease_count; i++) {
+            const struct lease *v = &t->lease[i];
+            if ((v->models & models) && may_go(s, v) &&
+                add_victim(s, count, v->r, SCHED_BY_RECLAIM, over))
                 return -SL_INTERNAL;
+        }
     }
     return 0;
 }
@@ -160,7 +175,13 @@ static void spare(struct sched *s, const struct request *r, uint32_t *count)
 
 /* ---- the search ---- */
 
-#define NEAR_ENOUGH 16 /* a sixteenth too many is soon put back */
+#define NEAR_ENOUGH  16 /* a sixteenth too many is soon put back */
+#define CHANGE_STEPS 10 /* giving or taking a place, and finding one */
+
+static struct request *lease_of(const struct sched *s, uint32_t i)
+{
+    return s->victim[i].r;
+}
 
 static void give_all(struct sched *s, const struct request *v)
 {
@@ -211,18 +232,24 @@ static int fits_without(struct sched *s, const struct request *r, uint32_t optio
     if (rc)
         return rc;
     rc = place_without(s, r, option, models, count);
+    s->seek_steps -=
+        CHANGE_STEPS * (2 * places_of(s, count) + r->form->place_count[option]);
     try_undo(s);
     return rc;
 }
 
-/* The fewest of the order that suffice; 0: not even all do.  Tried in growing numbers, as
- * giving back is what costs; then by halving. */
+/* The fewest of the order that suffice; 0: not even all do.  Where the bound is exact the
+ * first try fits; else they are tried in growing numbers, then by halving. */
 static int fewest(struct sched *s, const struct request *r, uint32_t option,
                   uint64_t models, uint32_t count, uint32_t *enough)
 {
-    uint32_t too_few = 0, some = r->form->place_count[option];
+    uint32_t some = relief_needed(s, r->form, option, models, count, lease_of);
     int rc = -SL_NO_CAPACITY;
     *enough = 0;
+    if (some > count)
+        return 0;
+    some = some ? some : 1;
+    uint32_t too_few = some - 1;
     while (rc == -SL_NO_CAPACITY && too_few < count) {
         some = some < count ? some : count;
         rc = fits_without(s, r, option, models, some);
@@ -261,6 +288,7 @@ static int trim(struct sched *s, const struct request *r, uint32_t option, uint6
     for (uint32_t i = *count; i-- > 0;)
         s->victim[i].r->chosen = !take_again(s, s->victim[i].r);
     try_undo(s);
+    s->seek_steps -= CHANGE_STEPS * (3 * places + r->form->place_count[option]);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < *count; i++)
         if (s->victim[i].r->chosen)
@@ -301,6 +329,9 @@ static int evict(struct sched *s, struct request *r, uint32_t option, uint64_t m
                  uint32_t count, bool *nominated)
 {
     uint32_t enough;
+    if (relief_needed(s, r->form, option, models, count, lease_of) > count)
+        return 0; /* in any order */
+    s->seek_steps -= 2 * count;
     qsort(s->victim, count, sizeof *s->victim, compare_victims);
     if (count && s->victim[0].rule == SCHED_BY_RECLAIM)
         spare(s, r, &count);
@@ -315,6 +346,7 @@ static int evict(struct sched *s, struct request *r, uint32_t option, uint64_t m
     tell_victims(s, r, enough);
     queue_leave(s, r);
     r->state = SCHED_NOMINATED;
+    s->runs++; /* its tenant may be over what it deserves now */
     tenant_charge(s, r, true);
     tags_hold(s, r, true);
     tags_wake(s, r->form);
@@ -325,24 +357,147 @@ static int evict(struct sched *s, struct request *r, uint32_t option, uint64_t m
     return nomination_settle(s, r);
 }
 
+/* ---- answers ---- */
+
+#define ANSWERS      64 /* a power of 2 */
+#define ANSWER_WANTS 8
+
+/* So many of this ask had no place even without all candidates. */
+struct want {
+    struct pool_ask ask;
+    uint32_t count;
+};
+
+/* Of one set of candidates: the tenant's own, or those below `above`. */
+struct answer {
+    uint32_t tenant, priority, level, above;
+    uint64_t models;
+    uint64_t gains, runs; /* as of when */
+    uint64_t until_ms;    /* before then nothing more may go */
+    uint32_t count;       /* of wants that there is no place for */
+    struct want want[ANSWER_WANTS];
+};
+
+int evict_create(struct sched *s)
+{
+    s->answer = calloc(ANSWERS, sizeof *s->answer);
+    return s->answer ? 0 : -SL_INTERNAL;
+}
+
+void evict_destroy(struct sched *s)
+{
+    free(s->answer);
+    free(s->victim);
+}
+
+static uint64_t runs_of(const struct sched *s, const struct request *r, uint32_t above)
+{
+    return above == r->tenant ? s->tenant[r->tenant].runs : s->runs;
+}
+
+/* The answers for these candidates, forgotten if they may be others by now. */
+static struct answer *answers(struct sched *s, const struct request *r, uint32_t above,
+                              uint64_t models)
+{
+    uint32_t level = service_level(s, r);
+    uint64_t h = hash_mix(hash_mix(models, (uint64_t)r->tenant << 32 | above),
+                          (uint64_t)r->priority << 32 | level);
+    struct answer *a = &s->answer[h & (ANSWERS - 1)];
+    if (a->tenant != r->tenant || a->priority != r->priority || a->level != level ||
+        a->above != above || a->models != models || a->gains != s->gains ||
+        a->runs != runs_of(s, r, above) || s->now_ms >= a->until_ms) {
+        a->tenant = r->tenant;
+        a->priority = r->priority;
+        a->level = level;
+        a->above = above;
+        a->models = models;
+        a->count = 0;
+    }
+    return a;
+}
+
+static bool labels_within(const struct pool_labels *a, const struct pool_labels *b)
+{
+    for (int i = 0; i < POOL_LABEL_WORDS; i++)
+        if (a->bits[i] & ~b->bits[i])
+            return false;
+    return true;
+}
+
+/* Does b want all that a wants?  Devices that are cut need not have a small profile where
+ * they have a large one: there only the same will do. */
+static bool wants_as_much(const struct sched *s, const struct sched_group *b,
+                          const struct want *a)
+{
+    const struct pool_ask *x = &a->ask, *y = &b->ask;
+    bool cut = memchr(s->pool->cut_models, true, sizeof s->pool->cut_models);
+    if (cut && (y->permille != x->permille || y->mem_bytes != x->mem_bytes))
+        return false;
+    return b->count >= a->count && y->devices >= x->devices && y->permille >= x->permille &&
+           y->mem_bytes >= x->mem_bytes && y->cpu_milli >= x->cpu_milli &&
+           y->host_mem_bytes >= x->host_mem_bytes && y->owner == x->owner &&
+           (!x->models || (y->models && !(y->models & ~x->models))) &&
+           (!x->sharing || (y->sharing && !(y->sharing & ~x->sharing))) &&
+           labels_within(&x->need, &y->need) && labels_within(&x->avoid, &y->avoid);
+}
+
+static bool is_in_vain(const struct sched *s, const struct answer *a,
+                       const struct sched_option *o)
+{
+    for (uint32_t g = 0; g < o->group_count; g++)
+        for (uint32_t i = 0; i < a->count; i++)
+            if (wants_as_much(s, &o->group[g], &a->want[i]))
+                return true;
+    return false;
+}
+
+static void note_vain(struct sched *s, struct answer *a, const struct request *r,
+                      uint32_t above, const struct sched_option *o)
+{
+    /* of several groups it is not known which has no place; ties and a rack bar more than
+     * the ask says */
+    if (o->group_count > 1 || r->form->tied || o->within_required)
+        return;
+    a->gains = s->gains;
+    a->runs = runs_of(s, r, above);
+    a->until_ms = s->policy.order == SCHED_BY_AGE ? s->mature_ms : s->now_ms + 1;
+    a->want[a->count < ANSWER_WANTS ? a->count++ : ANSWER_WANTS - 1] =
+        (struct want){ o->group[0].ask, o->group[0].count };
+}
+
+/* Among one set of candidates. */
+static int evict_some(struct sched *s, struct request *r, uint32_t option, uint64_t models,
+                      uint32_t above, bool *nominated)
+{
+    const struct sched_option *o = &r->form->option[option];
+    struct answer *a = answers(s, r, above, models);
+    uint32_t count = 0;
+    s->seek_steps--;
+    if (is_in_vain(s, a, o))
+        return 0;
+    s->mature_ms = UINT64_MAX;
+    int rc = above == r->tenant ? gather_lower(s, r, &count)
+                                : gather_over(s, r, above, models, &count);
+    if (!rc && count)
+        rc = evict(s, r, option, models, count, nominated);
+    if (!rc && !*nominated)
+        note_vain(s, a, r, above, o);
+    return rc;
+}
+
 int evict_for(struct sched *s, struct request *r, uint32_t option, bool *nominated)
 {
-    uint32_t count = 0, unused;
+    uint32_t unused;
     if (option_is_lower(&r->form->option[option]))
         return 0;
     uint64_t limit = tenant_models(s, r->tenant, &r->form->option[option], &unused);
-    int rc = gather_lower(s, r, &count);
-    if (!rc && count)
-        rc = evict(s, r, option, limit, count, nominated);
+    int rc = limit ? evict_some(s, r, option, limit, r->tenant, nominated) : 0;
     for (uint32_t above = r->tenant; !rc && !*nominated && above != SCHED_ROOT;) {
         above = s->tenant[above].parent;
         uint64_t models = owed_models(s, r, option, limit, above);
         if (!models)
             break;
-        count = 0;
-        rc = gather_over(s, r, above, models, &count);
-        if (!rc && count)
-            rc = evict(s, r, option, models, count, nominated);
+        rc = evict_some(s, r, option, models, above, nominated);
     }
     return rc;
 }
@@ -357,6 +512,7 @@ static void release_node(struct sched *s, uint32_t node)
     h->nominee = NULL;
     if (h->closed)
         return;
+    s->gains++;
     pool_set_open(s->pool, node, true);
     queue_wake_node(s, node);
 }
@@ -379,7 +535,7 @@ int nomination_settle(struct sched *s, struct request *r)
     }
     if (r->missing)
         return 0;
-    request_run(s, r);
+    request_run(s, r, s->now_ms);
     decide_grant(s, r);
     return 0;
 }
@@ -395,6 +551,7 @@ int nomination_left(struct sched *s, const struct request *v)
 
 void nomination_drop(struct sched *s, struct request *r)
 {
+    s->gains++;
     tenant_charge(s, r, false);
     tags_hold(s, r, false);
     for (uint32_t i = 0; i < r->place_count; i++) {

@@ -1,4 +1,5 @@
 /* Granting: all asks of an option find their place, or nothing is taken. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,16 @@ const struct pool_ask *option_ask(const struct sched_option *o, uint32_t i)
     while (i >= o->group[g].count)
         i -= o->group[g++].count;
     return &o->group[g].ask;
+}
+
+bool group_ask(const struct sched *s, const struct sched_group *g, uint64_t models,
+               struct pool_ask *out)
+{
+    *out = g->ask;
+    if (!out->devices || (models & s->all_models) == s->all_models)
+        return true;
+    out->models = out->models ? out->models & models : models;
+    return out->models != 0; /* else a limit bars all that this group could use */
 }
 
 int gang_place_by(struct sched *s, const struct form *f, const struct sched_option *o,
@@ -37,11 +48,7 @@ int gang_place(struct sched *s, const struct form *f, uint32_t option, uint64_t 
     const struct sched_option *o = &f->option[option];
     struct pool_ask ask[SCHED_MAX_GROUPS];
     for (uint32_t g = 0; g < o->group_count; g++) {
-        ask[g] = o->group[g].ask;
-        if (!ask[g].devices || (models & s->all_models) == s->all_models)
-            continue;
-        ask[g].models = ask[g].models ? ask[g].models & models : models;
-        if (!ask[g].models) { /* a limit bars all that this group could use */
+        if (!group_ask(s, &o->group[g], models, &ask[g])) {
             *group = g;
             return -SL_NO_CAPACITY;
         }
@@ -73,27 +80,39 @@ void decide_grant(struct sched *s, const struct request *r)
     };
 }
 
-void request_run(struct sched *s, struct request *r)
+void request_run(struct sched *s, struct request *r, uint64_t start_ms)
 {
     struct tenant *t = &s->tenant[r->tenant];
+    s->runs++;
+    t->runs++;
     r->state = SCHED_RUNNING;
-    r->start_ms = s->now_ms;
-    r->prev = NULL;
-    r->next = t->leases;
-    if (t->leases)
-        t->leases->prev = r;
-    t->leases = r;
+    r->start_ms = start_ms;
+    r->lease_at = t->lease_count++;
+    assert(t->lease_count <= t->lease_room);
+    t->lease[r->lease_at] = (struct lease){
+        .r = r,
+        .goes_ms = r->preemptible && !option_is_lower(&r->form->option[r->option]) &&
+                           r->min_run_ms < UINT64_MAX - start_ms
+                       ? start_ms + r->min_run_ms
+                       : UINT64_MAX,
+        .models = r->models,
+        .priority = r->priority,
+    };
+}
+
+void lease_changed(struct sched *s, const struct request *r)
+{
+    struct tenant *t = &s->tenant[r->tenant];
+    s->runs++;
+    t->runs++;
+    t->lease[r->lease_at].priority = r->priority;
 }
 
 void request_stop(struct sched *s, struct request *r)
 {
-    if (r->prev)
-        r->prev->next = r->next;
-    else
-        s->tenant[r->tenant].leases = r->next;
-    if (r->next)
-        r->next->prev = r->prev;
-    r->next = r->prev = NULL;
+    struct tenant *t = &s->tenant[r->tenant];
+    t->lease[r->lease_at] = t->lease[--t->lease_count];
+    t->lease[r->lease_at].r->lease_at = r->lease_at;
 }
 
 int request_hold(const struct sched *s, struct request *r, uint32_t option,
@@ -155,7 +174,7 @@ static int grant(struct sched *s, struct request *r, uint32_t option, uint64_t m
     queue_leave(s, r);
     memset(r->taken, 1, r->place_count);
     tenant_charge(s, r, true);
-    request_run(s, r);
+    request_run(s, r, s->now_ms);
     decide_grant(s, r);
     tags_wake(s, r->form);
     return 0;
@@ -242,15 +261,6 @@ int line_try(struct sched *s, struct line *l)
         if (better_news(why[i].verdict, why[best].verdict))
             best = i;
     }
-    for (uint32_t i = 0; i < r->form->option_count && !l->searched; i++) {
-        bool nominated = false;
-        if (why[i].verdict != SCHED_NO_ROOM)
-            continue;
-        int rc = evict_for(s, r, i, &nominated);
-        if (rc || nominated)
-            return rc;
-    }
-    l->searched = true;
     l->verdict = why[best].verdict;
     l->blocked_by = why[best].blocked_by;
     for (uint32_t i = 0; i < r->form->option_count; i++)
@@ -260,5 +270,23 @@ int line_try(struct sched *s, struct line *l)
     l->group = why[best].group;
     l->unproven = s->unproven;
     line_park(s, l);
+    return 0;
+}
+
+int line_search(struct sched *s, struct line *l)
+{
+    struct request *r = l->head;
+    s->unproven = false;
+    for (uint32_t i = 0; i < r->form->option_count; i++) {
+        bool nominated = false;
+        uint32_t never;
+        if (!option_possible(s, r->form, i, &never))
+            continue;
+        int rc = evict_for(s, r, i, &nominated);
+        if (rc || nominated)
+            return rc;
+    }
+    l->unproven |= s->unproven;
+    line_searched(s, l);
     return 0;
 }

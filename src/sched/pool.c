@@ -320,6 +320,21 @@ bool pool_ask_fits(const struct pool *p, const struct pool_ask *a, uint32_t node
     return p->node[node].open && fits_when_open(p, a, node);
 }
 
+uint32_t pool_ask_copies(const struct pool *p, const struct pool_ask *a, uint32_t node)
+{
+    const struct pool_slot *n = &p->node[node];
+    uint64_t copies = UINT16_MAX, of_devices = 0;
+    if (!pool_ask_fits(p, a, node))
+        return 0;
+    copies = times_in(slot_cpu_free(n, a), a->cpu_milli, copies);
+    copies = times_in(slot_host_mem_free(n, a), a->host_mem_bytes, copies);
+    for (uint32_t i = 0; a->devices && i < n->is.device_count; i++)
+        of_devices += device_holds(p, a, &n->device[i].now, UINT16_MAX);
+    if (a->devices && of_devices / a->devices < copies)
+        copies = of_devices / a->devices;
+    return (uint32_t)copies;
+}
+
 bool pool_place_fits(const struct pool *p, const struct pool_ask *a,
                      const struct pool_place *at)
 {
@@ -356,11 +371,11 @@ static void check_host(const struct pool_slot *n)
            n->lower_host_mem_free <= n->is.over_host_mem_bytes);
 }
 
-static void change(struct pool *p, const struct pool_ask *a, const struct pool_place *at,
-                   bool take)
+/* The node only, not its class. */
+static void change_slot(struct pool *p, const struct pool_ask *a,
+                        const struct pool_place *at, bool take)
 {
     struct pool_slot *n = &p->node[at->node];
-    leave_class(p, at->node);
     *(a->lower ? &n->lower_cpu_free : &n->cpu_free) += take ? -a->cpu_milli : a->cpu_milli;
     *(a->lower ? &n->lower_host_mem_free : &n->host_mem_free) +=
         take ? -a->host_mem_bytes : a->host_mem_bytes;
@@ -371,10 +386,31 @@ static void change(struct pool *p, const struct pool_ask *a, const struct pool_p
             device_take(p, a, d, at->cut[i]);
         else
             device_give(p, a, d, &n->is.device[at->device[i]], at->cut[i]);
-        if (n->open && !a->lower && d->users == take) /* the first comes, the last goes */
+    }
+}
+
+static void change(struct pool *p, const struct pool_ask *a, const struct pool_place *at,
+                   bool take)
+{
+    leave_class(p, at->node);
+    change_slot(p, a, at, take);
+    const struct pool_slot *n = &p->node[at->node];
+    for (uint32_t i = 0; n->open && !a->lower && i < at->device_count; i++) {
+        const struct pool_slot_device *d = &n->device[at->device[i]];
+        if (d->users == take) /* the first came, the last went */
             near_count(&p->near, &n->near, d->now.model, take ? -1 : 1);
     }
     enter_class(p, at->node);
+}
+
+void pool_lift(struct pool *p, const struct pool_ask *a, const struct pool_place *at)
+{
+    change_slot(p, a, at, false);
+}
+
+void pool_lay(struct pool *p, const struct pool_ask *a, const struct pool_place *at)
+{
+    change_slot(p, a, at, true);
 }
 
 static void remember(struct pool *p, const struct pool_ask *a, const struct pool_place *at,

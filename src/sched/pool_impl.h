@@ -62,6 +62,16 @@ static inline uint64_t slot_host_mem_free(const struct pool_slot *n,
     return a->lower ? n->lower_host_mem_free : n->host_mem_free;
 }
 
+/*
+ * As pool_give() and pool_take(), but the classes do not learn of it: only to look what
+ * would fit if somebody were gone.  All that was lifted is laid back, the last first,
+ * before anything else is done with the pool.
+ */
+void pool_lift(struct pool *p, const struct pool_ask *a, const struct pool_place *at);
+void pool_lay(struct pool *p, const struct pool_ask *a, const struct pool_place *at);
+/* How many of the ask the node may take at most; 0: none fits, or it is closed. */
+uint32_t pool_ask_copies(const struct pool *p, const struct pool_ask *a, uint32_t node);
+
 static inline uint64_t hash_mix(uint64_t h, uint64_t x)
 {
     h = (h ^ x) * 0xff51afd7ed558ccdull;

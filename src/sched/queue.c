@@ -233,7 +233,7 @@ uint64_t service_rank(const struct sched *s, const struct request *r)
     return s->policy.order == SCHED_BY_REMAINING ? service(s, r) : service_level(s, r);
 }
 
-/* ---- the heap of a tenant's ready lines ---- */
+/* ---- the heaps of a tenant's lines ---- */
 
 static bool line_first(const struct line *a, const struct line *b)
 {
@@ -242,53 +242,62 @@ static bool line_first(const struct line *a, const struct line *b)
     return a->rank != b->rank ? a->rank < b->rank : a->head->age < b->head->age;
 }
 
-static void ready_put(struct tenant *t, uint32_t at, struct line *l)
+static struct turns *turns_of(const struct sched *s, const struct line *l, enum turn turn)
 {
-    t->ready[at] = l;
-    l->ready_at = at;
+    return &s->tenant[l->tenant].turn[turn];
 }
 
-static void ready_moved(struct sched *s, struct line *l)
+static void turn_put(struct turns *t, enum turn turn, uint32_t at, struct line *l)
 {
-    struct tenant *t = &s->tenant[l->tenant];
-    uint32_t at = l->ready_at;
-    while (at && line_first(l, t->ready[(at - 1) / 2])) {
-        ready_put(t, at, t->ready[(at - 1) / 2]);
+    t->line[at] = l;
+    l->turn_at[turn] = at;
+}
+
+static void turn_moved(struct sched *s, struct line *l, enum turn turn)
+{
+    struct turns *t = turns_of(s, l, turn);
+    uint32_t at = l->turn_at[turn];
+    while (at && line_first(l, t->line[(at - 1) / 2])) {
+        turn_put(t, turn, at, t->line[(at - 1) / 2]);
         at = (at - 1) / 2;
     }
     for (;;) {
         uint32_t child = 2 * at + 1;
-        if (child >= t->ready_count)
+        if (child >= t->count)
             break;
-        if (child + 1 < t->ready_count && line_first(t->ready[child + 1], t->ready[child]))
+        if (child + 1 < t->count && line_first(t->line[child + 1], t->line[child]))
             child++;
-        if (!line_first(t->ready[child], l))
+        if (!line_first(t->line[child], l))
             break;
-        ready_put(t, at, t->ready[child]);
+        turn_put(t, turn, at, t->line[child]);
         at = child;
     }
-    ready_put(t, at, l);
+    turn_put(t, turn, at, l);
 }
 
-static void ready_insert(struct sched *s, struct line *l)
+static void turn_insert(struct sched *s, struct line *l, enum turn turn)
 {
-    struct tenant *t = &s->tenant[l->tenant];
-    assert(t->ready_count < t->ready_room);
-    ready_put(t, t->ready_count++, l);
-    ready_moved(s, l);
-    tenant_ready(s, l->tenant, 1);
+    struct turns *t = turns_of(s, l, turn);
+    if (l->turn_at[turn] != TURN_NOT)
+        return;
+    assert(t->count < t->room);
+    turn_put(t, turn, t->count++, l);
+    turn_moved(s, l, turn);
+    tenant_turns(s, l->tenant, turn, 1);
 }
 
-static void ready_remove(struct sched *s, struct line *l)
+static void turn_remove(struct sched *s, struct line *l, enum turn turn)
 {
-    struct tenant *t = &s->tenant[l->tenant];
-    struct line *last = t->ready[--t->ready_count];
+    struct turns *t = turns_of(s, l, turn);
+    if (l->turn_at[turn] == TURN_NOT)
+        return;
+    struct line *last = t->line[--t->count];
     if (last != l) {
-        ready_put(t, l->ready_at, last);
-        ready_moved(s, last);
+        turn_put(t, turn, l->turn_at[turn], last);
+        turn_moved(s, last, turn);
     }
-    l->ready_at = READY_NOT;
-    tenant_ready(s, l->tenant, -1);
+    l->turn_at[turn] = TURN_NOT;
+    tenant_turns(s, l->tenant, turn, -1);
 }
 
 /* ---- lines ---- */
@@ -313,8 +322,10 @@ static struct line *line_of(struct sched *s, const struct request *r)
         return l;
     struct tenant *t = &s->tenant[r->tenant];
     /* room for each of its lines, so that waking cannot fail */
-    if (array_reserve(&t->ready, &t->ready_room, t->line_count + 1, sizeof *t->ready))
-        return NULL;
+    for (int i = 0; i < TURNS; i++)
+        if (array_reserve(&t->turn[i].line, &t->turn[i].room, t->line_count + 1,
+                          sizeof *t->turn[i].line))
+            return NULL;
     l = calloc(1, sizeof *l);
     if (!l)
         return NULL;
@@ -327,7 +338,7 @@ static struct line *line_of(struct sched *s, const struct request *r)
                         .limit_ms = r->limit_ms,
                         .rank = rank,
                         .level = service_level(s, r),
-                        .ready_at = READY_NOT };
+                        .turn_at = { TURN_NOT, TURN_NOT } };
     *head = l;
     t->line_count++;
     return l;
@@ -354,17 +365,28 @@ static void unpark(struct sched *s, struct line *l)
     if (l->parked_next)
         l->parked_next->parked_prev = l->parked_prev;
     l->parked = false;
+    turn_remove(s, l, TURN_SEARCH);
 }
 
 void line_park(struct sched *s, struct line *l)
 {
-    ready_remove(s, l);
+    turn_remove(s, l, TURN_TRY);
     l->parked = true;
     l->parked_prev = NULL;
     l->parked_next = s->parked;
     if (s->parked)
         s->parked->parked_prev = l;
     s->parked = l;
+    if (l->verdict != SCHED_NO_ROOM)
+        l->searched = true;
+    if (!l->searched)
+        turn_insert(s, l, TURN_SEARCH);
+}
+
+void line_searched(struct sched *s, struct line *l)
+{
+    l->searched = true;
+    turn_remove(s, l, TURN_SEARCH);
 }
 
 void line_wake(struct sched *s, struct line *l)
@@ -372,7 +394,7 @@ void line_wake(struct sched *s, struct line *l)
     if (!l->parked)
         return;
     unpark(s, l);
-    ready_insert(s, l);
+    turn_insert(s, l, TURN_TRY);
 }
 
 /* Could anything of the form start on the node now? */
@@ -433,21 +455,6 @@ void queue_wake_impossible(struct sched *s)
     }
 }
 
-/* The highest level of what the line's tenant runs and it could evict; above all levels
- * if that is of lower priority. */
-static uint32_t evictable_level(const struct sched *s, const struct line *l)
-{
-    uint32_t highest = 0;
-    for (const struct request *v = s->tenant[l->tenant].leases; v; v = v->next) {
-        uint32_t level = v->priority < l->priority    ? UINT32_MAX
-                         : v->priority == l->priority ? service_level(s, v)
-                                                      : 0;
-        if (v->preemptible && level > highest)
-            highest = level;
-    }
-    return highest;
-}
-
 static bool is_owed(const struct sched *s, uint32_t tenant)
 {
     const struct tenant *t = &s->tenant[tenant];
@@ -457,21 +464,43 @@ static bool is_owed(const struct sched *s, uint32_t tenant)
     return false;
 }
 
-void queue_wake_evictors(struct sched *s)
+/* The lowest priority of what a tenant runs and may be evicted; above all if nothing. */
+static uint32_t lowest_priority(const struct sched *s, uint32_t tenant)
 {
-    const struct line *looked = NULL; /* for whose tenant and priority */
-    uint32_t highest = 0;
-    for (struct line *l = s->parked, *next; l; l = next) {
-        next = l->parked_next;
-        if (l->verdict != SCHED_NO_ROOM)
+    const struct tenant *t = &s->tenant[tenant];
+    uint32_t lowest = UINT32_MAX;
+    for (uint32_t i = 0; i < t->lease_count; i++)
+        if (t->lease[i].goes_ms != UINT64_MAX && t->lease[i].priority < lowest)
+            lowest = t->lease[i].priority;
+    return lowest;
+}
+
+/* Whose lines may evict something: of this priority and above; 0: all its lines. */
+static uint32_t evicts_from(const struct sched *s, uint32_t tenant)
+{
+    if (is_owed(s, tenant))
+        return 0;
+    uint32_t lowest = lowest_priority(s, tenant);
+    bool by_service = s->policy.order != SCHED_BY_AGE;
+    return lowest == UINT32_MAX || by_service ? lowest : lowest + 1;
+}
+
+void queue_seek_again(struct sched *s)
+{
+    for (uint32_t i = 0; i < s->tenant_count; i++)
+        s->tenant[i].evicts_known = false;
+    for (struct line *l = s->parked; l; l = l->parked_next) {
+        struct tenant *t = &s->tenant[l->tenant];
+        if (l->verdict != SCHED_NO_ROOM || !l->searched)
             continue;
-        if (!looked || looked->tenant != l->tenant || looked->priority != l->priority)
-            highest = evictable_level(s, l);
-        looked = l;
-        if (highest > l->level || is_owed(s, l->tenant)) {
-            l->searched = false;
-            line_wake(s, l);
+        if (!t->evicts_known) {
+            t->evicts_from = evicts_from(s, l->tenant);
+            t->evicts_known = true;
         }
+        if (l->priority < t->evicts_from)
+            continue;
+        l->searched = false;
+        turn_insert(s, l, TURN_SEARCH);
     }
 }
 
@@ -540,8 +569,13 @@ int request_create(struct sched *s, const struct sched_request *q, struct reques
     int rc = check_request(s, q, err);
     if (rc)
         return rc;
+    struct tenant *t = &s->tenant[q->tenant];
     struct request *r = calloc(1, sizeof *r);
-    struct form *f = r ? form_of(s, q) : NULL;
+    struct form *f = NULL;
+    /* room among its leases, so that starting it cannot fail */
+    if (r &&
+        !array_reserve(&t->lease, &t->lease_room, t->request_count + 1, sizeof *t->lease))
+        f = form_of(s, q);
     if (!f) {
         free(r);
         return sl_fail(err, SL_INTERNAL, "request: out of memory");
@@ -556,6 +590,7 @@ int request_create(struct sched *s, const struct sched_request *q, struct reques
                            .attained_ms = q->attained_ms,
                            .limit_ms = q->limit_ms,
                            .form = f };
+    t->request_count++;
     request_remember(s, r);
     *out = r;
     return 0;
@@ -575,7 +610,7 @@ int queue_submit(struct sched *s, const struct sched_request *q, struct sl_err *
     r->line = l;
     append(l, r);
     if (l->head == r)
-        ready_insert(s, l);
+        turn_insert(s, l, TURN_TRY);
     return 0;
 }
 
@@ -596,11 +631,12 @@ void queue_leave(struct sched *s, struct request *r)
     if (!l->head) {
         if (l->parked)
             unpark(s, l);
-        else
-            ready_remove(s, l);
+        turn_remove(s, l, TURN_TRY);
         line_free(s, l);
-    } else if (first && !l->parked) {
-        ready_moved(s, l);
+    } else if (first) {
+        for (int i = 0; i < TURNS; i++)
+            if (l->turn_at[i] != TURN_NOT)
+                turn_moved(s, l, i);
     }
 }
 
@@ -629,10 +665,10 @@ void queue_return(struct sched *s, struct request *r)
         l->head = r;
     if (l->parked)
         line_wake(s, l);
-    else if (l->ready_at == READY_NOT)
-        ready_insert(s, l);
+    else if (l->turn_at[TURN_TRY] == TURN_NOT)
+        turn_insert(s, l, TURN_TRY);
     else
-        ready_moved(s, l);
+        turn_moved(s, l, TURN_TRY);
 }
 
 int queue_set_priority(struct sched *s, const struct sched_priority *p, struct sl_err *err)
@@ -645,6 +681,8 @@ int queue_set_priority(struct sched *s, const struct sched_priority *p, struct s
                        MAX_PRIORITY);
     uint32_t had = r->priority;
     r->priority = p->priority;
+    if (r->state == SCHED_RUNNING)
+        lease_changed(s, r);
     if (r->state != SCHED_PENDING || had == p->priority)
         return 0;
     if (queue_prepare(s, r)) {
@@ -663,6 +701,7 @@ void request_forget(struct sched *s, struct request *r)
         link = &(*link)->chain;
     *link = r->chain;
     s->request_count--;
+    s->tenant[r->tenant].request_count--;
     form_unref(s, r->form);
     request_free(r);
 }

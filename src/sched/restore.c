@@ -50,8 +50,7 @@ static int settle_in(struct sched *s, struct request *r, const struct sched_rest
     try_keep(s);
     memset(r->taken, 1, r->place_count);
     tenant_charge(s, r, true);
-    request_run(s, r);
-    r->start_ms = e->start_ms;
+    request_run(s, r, e->start_ms);
     r->restored = true;
     tags_wake(s, r->form);
     return 0;

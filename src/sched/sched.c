@@ -24,7 +24,7 @@ int sched_create(const struct sched_policy *policy, struct sched **out, struct s
         s->policy.half_life_ms = HALF_LIFE_MS;
     s->tenant = calloc(SCHED_MAX_TENANTS, sizeof *s->tenant);
     s->gang = calloc(SCHED_MAX_GANG, sizeof *s->gang);
-    if (!s->tenant || !s->gang || queue_create(s) || learn_create(s) ||
+    if (!s->tenant || !s->gang || queue_create(s) || learn_create(s) || evict_create(s) ||
         pool_create(&s->pool, err) ||
         placer_create(s->pool, &s->policy.place, &s->placer, err)) {
         sched_destroy(s);
@@ -47,16 +47,19 @@ void sched_destroy(struct sched *s)
 {
     if (!s)
         return;
-    for (uint32_t i = 0; i < s->tenant_count; i++)
-        free(s->tenant[i].ready);
+    for (uint32_t i = 0; i < s->tenant_count; i++) {
+        for (int t = 0; t < TURNS; t++)
+            free(s->tenant[i].turn[t].line);
+        free(s->tenant[i].lease);
+    }
     queue_destroy(s);
     learn_destroy(s);
+    evict_destroy(s);
     placer_destroy(s->placer);
     pool_destroy(s->pool);
     free(s->tenant);
     free(s->gang);
     free(s->hold);
-    free(s->victim);
     free(s->candidate);
     tags_finish(&s->tags);
     free(s->decision);
@@ -75,6 +78,7 @@ static int add_node(struct sched *s, const struct pool_node *n, struct sl_err *e
     if (rc)
         return rc;
     s->hold[node] = (struct node_hold){ 0 };
+    s->gains++;
     for (uint32_t i = 0; i < n->device_count; i++) {
         const struct pool_device *d = &n->device[i];
         s->all_models |= 1ull << d->model;
@@ -94,6 +98,7 @@ static int open_node(struct sched *s, uint32_t node, bool open, struct sl_err *e
     if (h->nominee && !open && queue_prepare(s, h->nominee))
         return sl_fail(err, SL_INTERNAL, "scheduler: out of memory");
     h->closed = !open;
+    s->gains++;
     if (h->nominee && !open) {
         struct request *r = h->nominee;
         nomination_drop(s, r);
@@ -113,6 +118,7 @@ static int open_node(struct sched *s, uint32_t node, bool open, struct sl_err *e
 static int give_back(struct sched *s, struct request *r)
 {
     int rc = 0;
+    s->gains++;
     for (uint32_t i = 0; i < r->place_count; i++)
         pool_give(s->pool, option_ask(&r->form->option[r->option], i), &r->place[i]);
     tags_hold(s, r, false);
@@ -197,7 +203,7 @@ static int take_event(struct sched *s, const struct sched_event *e, struct sl_er
     case SCHED_SET_PRIORITY:
         return queue_set_priority(s, &e->priority, err);
     case SCHED_TICK:
-        queue_wake_evictors(s);
+        queue_seek_again(s);
         return 0;
     }
     return sl_fail(err, SL_INVALID, "no such event");
@@ -214,9 +220,15 @@ int sched_apply(struct sched *s, const struct sched_event *e,
     if (e->now_ms < s->now_ms)
         return sl_fail(err, SL_INVALID, "time goes back");
     s->now_ms = e->now_ms;
+    s->seek_steps = s->seek_steps < 0 ? s->seek_steps + SEARCH_STEPS : SEARCH_STEPS;
     int rc = take_event(s, e, err);
-    while (!rc && (l = tenant_next(s)))
-        rc = line_try(s, l);
+    while (!rc)
+        if ((l = tenant_next(s, TURN_TRY)))
+            rc = line_try(s, l);
+        else if (s->seek_steps > 0 && (l = tenant_next(s, TURN_SEARCH)))
+            rc = line_search(s, l);
+        else
+            break;
     *decisions = s->decision;
     *count = s->decision_count;
     return rc;
@@ -286,6 +298,19 @@ static void check_request(const struct sched *s, const struct request *r,
     }
 }
 
+/* Who waits for room and was not searched for has its turn, and nobody else. */
+static void check_parked(const struct sched *s)
+{
+    uint32_t seek = 0;
+    for (const struct line *l = s->parked; l; l = l->parked_next) {
+        assert(l->turn_at[TURN_TRY] == TURN_NOT);
+        assert((l->turn_at[TURN_SEARCH] == TURN_NOT) == l->searched);
+        assert(l->searched || l->verdict == SCHED_NO_ROOM);
+        seek += !l->searched;
+    }
+    assert(seek == s->tenant[SCHED_ROOT].turns_below[TURN_SEARCH]);
+}
+
 void sched_check(const struct sched *s)
 {
     uint64_t(*sum)[QUOTAS] = calloc(s->tenant_count, sizeof *sum);
@@ -302,6 +327,7 @@ void sched_check(const struct sched *s)
     for (uint32_t i = 0; i < s->tenant_count; i++)
         for (uint32_t q = 0; q < QUOTAS; q++)
             assert(s->tenant[i].limit_milli[q] >= s->tenant[i].deserved_milli[q]);
-    assert(!s->tenant[SCHED_ROOT].ready_below);
+    assert(!s->tenant[SCHED_ROOT].turns_below[TURN_TRY]);
+    check_parked(s);
     free(sum);
 }

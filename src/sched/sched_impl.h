@@ -20,6 +20,15 @@ struct form {
     struct sched_option option[];
 };
 
+/* What a line waits its turn for. */
+enum turn { TURN_TRY, TURN_SEARCH, TURNS };
+
+/* A heap of lines: priority, then age; room for each line of the tenant. */
+struct turns {
+    struct line **line;
+    uint32_t count, room;
+};
+
 /* Requests that are the same to the scheduler, waiting in order of age. */
 struct line {
     struct line *next; /* in its hash chain */
@@ -30,18 +39,19 @@ struct line {
     uint64_t rank; /* by the policy's order: lower goes first */
     uint32_t level;
     struct request *head, *tail;
-    uint32_t ready_at; /* place in the tenant's heap, READY_NOT if parked or empty */
+    uint32_t turn_at[TURNS]; /* place in the tenant's heap of each, TURN_NOT */
     /* while parked */
     enum sched_verdict verdict;
     uint32_t blocked_by; /* the tenant whose limit bars a model, or TENANT_NONE */
     uint32_t option, group;
     bool unproven;
-    bool searched; /* for victims, in vain; not again before a tick or another quota */
+    bool searched; /* for victims, in vain; not again before a tick or another quota.
+                    * Parked for room and not searched: it waits for its turn to be. */
     struct line *parked_next, *parked_prev;
     bool parked;
 };
 
-#define READY_NOT   UINT32_MAX
+#define TURN_NOT    UINT32_MAX
 #define TENANT_NONE UINT32_MAX
 
 struct request {
@@ -59,10 +69,10 @@ struct request {
     uint32_t option;
     uint32_t place_count;
     struct pool_place *place;
-    uint64_t models; /* that it holds something of */
-    uint64_t *milli; /* … how much, in their order */
-    /* its neighbours: in the line while pending, else among its tenant's leases */
-    struct request *next, *prev;
+    uint64_t models;             /* that it holds something of */
+    uint64_t *milli;             /* … how much, in their order */
+    struct request *next, *prev; /* in the line while pending */
+    uint32_t lease_at;           /* among its tenant's leases while it runs */
     /* nominated */
     uint32_t missing; /* places not taken yet */
     uint8_t *taken;   /* by place */
@@ -80,6 +90,14 @@ struct request {
 
 #define QUOTAS (POOL_MAX_MODELS + 1)
 
+/* One that runs, and what a search for victims asks first: side by side, as it asks all. */
+struct lease {
+    struct request *r;
+    uint64_t goes_ms; /* when it may be evicted; UINT64_MAX: never */
+    uint64_t models;
+    uint32_t priority;
+};
+
 struct tenant {
     bool exists;
     uint32_t parent, depth;
@@ -90,13 +108,17 @@ struct tenant {
     uint64_t deserved_milli[QUOTAS], limit_milli[QUOTAS];
     uint64_t past_price; /* their mean over the half-life, x 2^16 */
     uint64_t settled_ms;
-    uint32_t ready_below; /* ready lines */
+    uint32_t turns_below[TURNS]; /* lines in turn */
     /* of itself */
     uint64_t own_price, own_past;
     uint32_t line_count;
-    struct line **ready; /* heap: priority, then age; room for every line */
-    uint32_t ready_count, ready_room;
-    struct request *leases;
+    struct turns turn[TURNS];
+    struct lease *lease; /* room for every request of the tenant */
+    uint32_t lease_count, lease_room, request_count;
+    uint64_t runs; /* leases that began */
+    /* scratch of a tick */
+    bool evicts_known;
+    uint32_t evicts_from; /* this priority and above may evict something */
 };
 
 struct tag_cell; /* tags.c */
@@ -114,6 +136,11 @@ struct tags {
 struct learned;   /* learn.c */
 struct victim;    /* evict.c */
 struct candidate; /* within.c */
+struct answer;    /* evict.c */
+
+/* A search counts its steps, of about 100 ns each; this many for an event.  One that took
+ * more is paid by the next events, which seek less. */
+#define SEARCH_STEPS 10000
 
 /* A node that others wait for, or that is closed. */
 struct node_hold {
@@ -154,6 +181,11 @@ struct sched {
     uint64_t rounds; /* of evictions */
     bool gave_up;    /* it had too few */
     bool unproven;   /* … of an option that waits now */
+    /* the search for victims */
+    int64_t seek_steps;   /* left; below 0: owed */
+    uint64_t gains, runs; /* room that came free, leases that began: times */
+    uint64_t mature_ms;   /* of the last gathered: when more may go */
+    struct answer *answer;
 };
 
 #define FORM_BUCKETS 4096
@@ -186,10 +218,10 @@ uint64_t tenant_owed_models(const struct sched *s, uint32_t tenant,
 bool tenant_can_spare(const struct sched *s, uint32_t tenant, const struct request *r);
 /* What it holds above what it deserves, of these models. */
 uint64_t tenant_over(const struct sched *s, uint32_t tenant, uint64_t models);
-/* Lines that could be tried, in the tenant and all above it. */
-void tenant_ready(struct sched *s, uint32_t tenant, int32_t more);
-/* The line that is next by fair share; NULL: none is ready. */
-struct line *tenant_next(struct sched *s);
+/* Lines in turn, in the tenant and all above it. */
+void tenant_turns(struct sched *s, uint32_t tenant, enum turn turn, int32_t more);
+/* The line that is next by fair share; NULL: none waits for this turn. */
+struct line *tenant_next(struct sched *s, enum turn turn);
 
 /* Models on which the tenant and all above it may have this option, whole.
  * *blocked_by is whose limit bars another, TENANT_NONE if nobody's does. */
@@ -230,8 +262,11 @@ void queue_wake_tenant(struct sched *s, uint32_t tenant);
 void queue_wake_limited(struct sched *s, uint32_t tenant);
 /* Lines that no node could run: there is a new one. */
 void queue_wake_impossible(struct sched *s);
-/* Lines for which more may be evicted now than when they were parked. */
-void queue_wake_evictors(struct sched *s);
+/* Lines for which more may be evicted now than when they were searched: they get their
+ * turn again. */
+void queue_seek_again(struct sched *s);
+/* Victims were sought for it, in vain. */
+void line_searched(struct sched *s, struct line *l);
 
 /* Place in the policy's order, lower first; the level is its power of two, what
  * evictions go by. */
@@ -256,18 +291,26 @@ static inline bool option_is_lower(const struct sched_option *o)
 {
     return o->group[0].ask.lower;
 }
+/* The ask of a group, on these models only; false: none of them will do. */
+bool group_ask(const struct sched *s, const struct sched_group *g, uint64_t models,
+               struct pool_ask *out);
 /* The ask of the i-th place of an option. */
 const struct pool_ask *option_ask(const struct sched_option *o, uint32_t i);
 
-/* Try a line's first request: it is granted, nominated, or the line parked. */
+/* Try a line's first request: it is granted, or the line parked. */
 int line_try(struct sched *s, struct line *l);
+/* Seek victims for a parked line's first request: it is nominated, or they are not
+ * sought again before a tick. */
+int line_search(struct sched *s, struct line *l);
 
 /* The places are the request's; copied. */
 int request_hold(const struct sched *s, struct request *r, uint32_t option,
                  const struct pool_place *place);
 void request_let_go(struct request *r);
 /* Among its tenant's leases, or not any more. */
-void request_run(struct sched *s, struct request *r);
+void request_run(struct sched *s, struct request *r, uint64_t start_ms);
+/* It runs with another priority. */
+void lease_changed(struct sched *s, const struct request *r);
 void request_stop(struct sched *s, struct request *r);
 
 int decide_reserve(struct sched *s, uint32_t more);
@@ -319,6 +362,8 @@ void sort_ranks(const struct sched *s, const struct sched_option *o,
 
 /* ---- evict.c: who must give way, and waiting until they have ---- */
 
+int evict_create(struct sched *s);
+void evict_destroy(struct sched *s);
 /* Search victims for an option; if found they are told, and the request is nominated. */
 int evict_for(struct sched *s, struct request *r, uint32_t option, bool *nominated);
 /* Take what is free of a nominated request's places; grant it when that is all. */
@@ -336,6 +381,14 @@ uint64_t calendar_bound(const struct request *r);
 /* ---- tally.c: what leases add up to ---- */
 
 void tally_check(const struct sched *s);
+
+/* ---- relief.c: what would fit if others were gone ---- */
+
+/* Of so many requests, by `lease`, how many must go, in this order, before the option may
+ * fit on these models: fewer never suffice.  More than `count`: not even all. */
+uint32_t relief_needed(struct sched *s, const struct form *f, uint32_t option,
+                       uint64_t models, uint32_t count,
+                       struct request *(*lease)(const struct sched *s, uint32_t i));
 
 /* ---- restore.c: what runs already ---- */
 

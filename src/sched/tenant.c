@@ -87,6 +87,7 @@ int tenant_set_quota(struct sched *s, const struct sched_quota *q, struct sl_err
                        q->tenant);
     s->tenant[q->tenant].deserved_milli[q->model] = q->deserved_milli;
     s->tenant[q->tenant].limit_milli[q->model] = q->limit_milli;
+    s->gains++;
     queue_wake_tenant(s, q->tenant);
     return 0;
 }
@@ -264,10 +265,10 @@ uint64_t tenant_models(const struct sched *s, uint32_t tenant, const struct sche
 
 /* ---- whose turn ---- */
 
-void tenant_ready(struct sched *s, uint32_t tenant, int32_t more)
+void tenant_turns(struct sched *s, uint32_t tenant, enum turn turn, int32_t more)
 {
     for (;; tenant = s->tenant[tenant].parent) {
-        s->tenant[tenant].ready_below += (uint32_t)more;
+        s->tenant[tenant].turns_below[turn] += (uint32_t)more;
         if (tenant == SCHED_ROOT)
             return;
     }
@@ -301,22 +302,22 @@ static uint64_t wanted(const struct line *l)
 }
 
 /* The best line of a tenant and those below it. */
-static struct line *next_below(struct sched *s, uint32_t tenant)
+static struct line *next_below(struct sched *s, uint32_t tenant, enum turn turn)
 {
     struct tenant *t = &s->tenant[tenant];
     struct line *best = NULL;
     struct rival first, r;
     settle(s, t);
-    if (t->ready_count) {
-        best = t->ready[0];
+    if (t->turn[turn].count) {
+        best = t->turn[turn].line[0];
         first = (struct rival){ t->own_price + (t->own_past >> 16) + wanted(best), 1,
                                 best->head->age };
     }
     for (uint32_t id = t->first_child; id; id = s->tenant[id].next_sibling) {
         struct tenant *c = &s->tenant[id];
-        if (!c->ready_below)
+        if (!c->turns_below[turn])
             continue;
-        struct line *l = next_below(s, id);
+        struct line *l = next_below(s, id, turn);
         r = (struct rival){ c->held_milli[SCHED_ALL_MODELS] + (c->past_price >> 16) +
                                 wanted(l),
                             c->weight, l->head->age };
@@ -328,7 +329,7 @@ static struct line *next_below(struct sched *s, uint32_t tenant)
     return best;
 }
 
-struct line *tenant_next(struct sched *s)
+struct line *tenant_next(struct sched *s, enum turn turn)
 {
-    return s->tenant[SCHED_ROOT].ready_below ? next_below(s, SCHED_ROOT) : NULL;
+    return s->tenant[SCHED_ROOT].turns_below[turn] ? next_below(s, SCHED_ROOT, turn) : NULL;
 }

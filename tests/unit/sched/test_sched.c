@@ -1,6 +1,7 @@
 /* Rows for the scheduler core: who runs, who waits and why, who must give way. */
 #include "../rows.h"
 
+#include "sched_impl.h"
 #include "script.h"
 
 #define TWO_TENANTS "t 1 0; t 2 0; "
@@ -278,6 +279,23 @@ static const struct {
       "2; e 3; e 4",
       "+1 +2 +3 +4 -4p5 -3p5 -2p5 -1p5 +5" },
 
+    { "a search in vain is made again when there is room",
+      "n 1 0 2; s 1 0 90 600; s 2 0 90 600; s 3 0 40 400; s 4 0 50 1000; k; e 1; k",
+      "+1 +2 +3 -3p4" },
+    { "… when its tenant got more than it deserves",
+      "n 2; n 1; " TWO_TENANTS "q 1 0 1000 -; q 2 0 1000 -; @9; r 1 1 50 1000 0.0;"
+      " s 2 2 50 2x500; r 3 1 50 1000 1.0 b0; k",
+      "@9 -1r2" },
+    { "… when one is old enough",
+      "n 1; s 1 0 40 1000 m5; s 2 0 50 1000; s 3 0 50 500; @5; s 4 0 50 600",
+      "+1 @5 -1p4" },
+    { "a smaller one is sought for though a larger one was in vain",
+      "n 1; s 1 0 40 500; s 2 0 90 500; s 3 0 50 1000; s 4 0 50 500", "+1 +2 -1p4" },
+    { "a gang, where a smaller gang would do",
+      "n 1 0 3; s 1 0 40 1000; s 2 0 90 1000; s 3 0 40 1000; s 4 0 50 3*1000; s 5 0 50 "
+      "2*1000",
+      "+1 +2 +3 -3p5 -1p5" },
+
     /* quota */
     { "not above the limit",
       "n 2; t 1 0; q 1 0 0 1000; s 1 1 50 600; s 2 1 50 600; s 3 1 50 400; e 1",
@@ -502,7 +520,52 @@ static void a_price_is_set_before_anything_is_held(void **state)
     }
 }
 
+/* ---- the steps of a search ---- */
+
+/* So many steps are left for the next event; below 0: searches before took more. */
+static void leave_steps(struct script *r, int64_t steps)
+{
+    r->s->seek_steps = steps - SEARCH_STEPS;
+}
+
+static void a_search_has_its_steps(void **state)
+{
+    static const struct {
+        const char *label, *before;
+        int64_t steps;
+        const char *then, *want, *later, *want_later;
+    } cases[] = {
+        { "what others took is waited for", "n 1; s 1 0 40 1000", -1, "s 2 0 50 1000", "+1",
+          "k", "+1 -1p2" },
+        { "any event will do", "n 1; s 1 0 40 1000", -1, "s 2 0 50 1000", "+1",
+          "s 3 0 50 c100", "+1 +3 -1p2" },
+        { "… each pays as much as it could have spent", "n 1; s 1 0 40 1000",
+          -1 - SEARCH_STEPS, "s 2 0 50 1000; k", "+1", "k", "+1 -1p2" },
+        { "one is begun with the last step, the other waits its turn",
+          "n 1 0 2; " TWO_TENANTS "s 1 1 40 1000 m5; s 2 2 40 1000 m5; s 3 1 50 1000;"
+          " s 4 2 50 1000; @5",
+          1, "k", "+1 +2 @5 -1p3", "k", "+1 +2 @5 -1p3 -2p4" },
+        { "who ended meanwhile is not sought for", "n 1; s 1 0 40 1000", -1,
+          "s 2 0 50 1000; e 2", "+1", "k", "+1" },
+        { "who could start meanwhile does", "n 1; s 1 0 40 1000", -SEARCH_STEPS,
+          "s 2 0 50 1000; e 1", "+1 +2", "k", "+1 +2" },
+        { "grants have none of it", "n 1", -1, "s 1 0 40 1000", "+1", "k", "+1" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct script r;
+        script_open(&r, SCHED_BY_AGE);
+        script_run(&r, cases[i].before);
+        leave_steps(&r, cases[i].steps);
+        script_run(&r, cases[i].then);
+        ROW_STR(cases[i].label, r.answer, cases[i].want);
+        script_run(&r, cases[i].later);
+        ROW_STR(cases[i].label, r.answer, cases[i].want_later);
+        script_close(&r);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_search_has_its_steps),
     cmocka_unit_test(a_price_is_set_before_anything_is_held),
     cmocka_unit_test(decisions_are_as_said),
     cmocka_unit_test(why_it_waits),

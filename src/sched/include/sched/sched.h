@@ -229,7 +229,8 @@ void sched_destroy(struct sched *s);
 
 /*
  * One event.  The decisions that follow from it are lent until the next event, in
- * the order in which they were made.  A refused event changes nothing: -SL_INVALID
+ * the order in which they were made.  Whom to evict is sought for a bounded time: what
+ * was not reached is sought at the next events.  A refused event changes nothing: -SL_INVALID
  * for what cannot be, -SL_NOT_FOUND, -SL_CONFLICT for an id that is in use, a place that
  * another has, or a price that comes too late.  -SL_INTERNAL: no memory; the event may have been taken, the
  * decisions made so far are given, and what is left is decided at the next event.

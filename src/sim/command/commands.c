@@ -44,6 +44,23 @@ static const struct sim_option replay_options[] = {
     { NULL },
 };
 
+static const struct sim_option scenario_options[] = {
+    { "seeds", "N", "runs with different chances, the same for each system (default: 5)", .min = 1, .max = 50 },
+    { "policy", "LIST", "names between commas: partitioned, pool-strict, pool-backfill, pool-shared,"
+      " sluice-exact, sluice (default: all); the first is what the others are compared with" },
+    { "sessions", "PERCENT", "of the scenario's 251 sessions (default: 100)", .min = 1, .max = 1000 },
+    { "think", "MINUTES", "mean time to think (default: 60)", .min = 1, .max = 100000 },
+    { "heavy", "PERCENT", "of the shares of jobs on 2, 4 and 8 cards (default: 100)", .min = 1, .max = 300 },
+    { "cards", "PERCENT", "of the nodes, each department's rounded to nodes (default: 100)", .min = 5, .max = 1000 },
+    { "offered", "PERCENT", "no sessions: arrivals at random that offer so much of the cards' native work",
+      .min = 1, .max = 300 },
+    { "warm-days", "N", "days before anything is measured (default: 7)", .min = 1, .max = 100 },
+    { "days", "N", "days that are measured (default: 28)", .min = 1, .max = 365 },
+    { "html", "FILE", "write one self-contained page with charts" },
+    { "json", NULL, "print JSON" },
+    { NULL },
+};
+
 static const struct sim_option compare_options[] = {
     { "json", NULL, "print JSON" },
     { NULL },
@@ -78,12 +95,16 @@ const struct sim_command sim_commands[] = {
       .example = "sluice-sim jobs --format csv --trace log.csv --nodes 30x8 --policy fifo,srtf",
       .options = jobs_options, .run = sim_cmd_jobs },
     { .name = "scenario",
-      .summary = "run scenario files and say what is not as they expect",
+      .summary = "run scenarios: files in words, or the one of 200 cards",
       .about = "A scenario says in plain words which nodes and tenants there are, what is asked when, and what"
           " is expected then; docs/guide/scenarios.md has the words. It runs on the scheduler core in virtual"
-          " time. The status is 1 if something was not as expected, 2 if a file is no scenario.",
-      .example = "sluice-sim scenario tests/scenario/*.scn",
-      .operands = "FILE...", .min_operands = 1, .max_operands = SIM_MAX_OPERANDS,
+          " time. The status is 1 if something was not as expected, 2 if a file is no scenario.\n\n"
+          "200-cards is built in, and the options are its: sessions that think, ask for cards, wait and run, on"
+          " 200 mixed cards, under departments with whole cards, under pools, and under the scheduler core."
+          " Effective is the native work of finished jobs in the cards' time; starved is who waited 24 h or 20"
+          " times its run.",
+      .example = "sluice-sim scenario 200-cards --html report.html",
+      .options = scenario_options, .operands = "FILE...|200-cards", .min_operands = 1, .max_operands = SIM_MAX_OPERANDS,
       .run = sim_cmd_scenario },
     { .name = "replay",
       .summary = "run a scheduler's log again and compare every decision",

@@ -1,5 +1,5 @@
 /* `sluice-sim scenario`: what scenario files expect, and what is so. */
-#include <inttypes.h>
+#include <string.h>
 
 #include "model/units.h"
 #include "sim/command.h"
@@ -39,6 +39,8 @@ int sim_cmd_scenario(struct sim *sim, const struct sim_args *args)
 {
     struct scenario_result all = { 0 };
     int worst = 0;
+    if (!strcmp(args->operand[0], "200-cards"))
+        return sim_cmd_cards(sim, args);
     for (int i = 0; i < args->operand_count; i++) {
         int status = run_file(sim, args->operand[i], &all);
         worst = status > worst ? status : worst;

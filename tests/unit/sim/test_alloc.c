@@ -199,6 +199,33 @@ static bool played(void)
     return ok;
 }
 
+/* 200 cards, few sessions, two systems, and the page. */
+static bool cards(void)
+{
+    const char *line[] = { "sluice-sim",
+                           "scenario",
+                           "200-cards",
+                           "--seeds",
+                           "1",
+                           "--sessions",
+                           "1",
+                           "--days",
+                           "1",
+                           "--warm-days",
+                           "1",
+                           "--policy",
+                           "partitioned,sluice",
+                           "--json",
+                           "--html",
+                           "/dev/null" };
+    FILE *null = fopen("/dev/null", "w");
+    assert_non_null(null);
+    struct sim sim = { .out = null, .err = null };
+    int status = sim_dispatch(&sim, ARRAY_LEN(line), (char **)line);
+    fclose(null);
+    return status == 0;
+}
+
 /* More names than the first room holds. */
 static bool many_names(void)
 {
@@ -236,6 +263,7 @@ static void the_nth_allocation_fails(void **state)
         { "a simulated trace", simulated },
         { "jobs that take turns", interleaved },
         { "a scenario", played },
+        { "200 cards", cards },
         { "a log, and its replay", replayed },
         { "two answers compared", compared },
     };

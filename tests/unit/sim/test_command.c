@@ -21,6 +21,13 @@ static void a_line_has_its_answer(void **state)
         { "help", "--help", 0, "  openb     how much", "" },
         { "help of a command", "help openb", 0, "usage: sluice-sim openb --nodes FILE",
           "" },
+        { "a system that is none", "scenario 200-cards --policy pool-shard", 2, "",
+          "did you mean 'pool-shared'?" },
+        { "no run at all", "scenario 200-cards --seeds 0", 2, "", "seeds" },
+        { "a page that cannot be written",
+          "scenario 200-cards --seeds 1 --days 1 --warm-days 1 --policy partitioned --html "
+          "/none/x",
+          1, "", "/none/x: No such file or directory" },
         { "its own --help needs nothing else", "openb --help", 0, "--ties N", "" },
         { "help of no command", "help opneb", 3, "", "there is no command 'opneb'" },
         { "nothing", "", 2, "", "usage: sluice-sim COMMAND" },

@@ -9,7 +9,8 @@ static const struct sim_option openb_options[] = {
     { "pods", "FILE", "the pod list: name,cpu_milli,memory_mib,num_gpu,gpu_milli,…", .required = true },
     { "order", "FILE", "the arrivals: a line per seed, `seed i0 i1 …`, indices into the pods"
       " sorted by name", .required = true },
-    { "policy", "LIST", "names between commas: random, dotprod, clustering, packing, bestfit, fgd, sluice"
+    { "policy", "LIST", "names between commas: random, dotprod, clustering, packing, bestfit, fgd, pwr, pwr500,"
+      " pwr200, pwr100, pwr50, sluice, sluice-power"
       " (default: all)" },
     { "ties", "N", "orders of the nodes, drawn by seed, that decide between equal scores"
       " (default: 5)", .min = 1, .max = 1000 },
@@ -74,7 +75,10 @@ const struct sim_command sim_commands[] = {
           " order of the nodes.\n\n"
           "Printed for each policy, as mean and standard deviation over these runs: allocated GPU in percent"
           " of the cluster when pods that asked for 100 and 130 % of it had arrived, and which part of"
-          " the idle GPU the list's usual pods cannot use when 50, 80 and 90 % had.",
+          " the idle GPU the list's usual pods cannot use when 50, 80 and 90 % had. The JSON has what the"
+          " nodes draw, too.\n\n"
+          "pwr places where power grows least; pwr500 to pwr50 are half to a twentieth of it with fgd, as in"
+          " the PWR paper (CCGrid 2025). sluice-power is sluice among the nodes that add few watts.",
       .example = "sluice-sim openb --nodes nodes.csv --pods pods.csv --order pods.order.gz --policy bestfit,fgd",
       .options = openb_options, .run = sim_cmd_openb },
     { .name = "jobs",

@@ -12,21 +12,30 @@
 #include "sim/random.h"
 #include "sim/stats.h"
 
-#define MAX_POLICIES 16
+#define MAX_POLICIES 24
 
 /* What is printed of each policy. */
 static const struct figure {
     const char *key, *title;
     unsigned column;
-    bool frag;
+    enum { ALLOCATED, FRAGMENTED, POWER } of;
 } figures[] = {
-    { "alloc_pct_at_100", "alloc@100", 100, false },
-    { "alloc_pct_at_130", "alloc@130", 130, false },
-    { "frag_ratio_pct_at_50", "frag@50", 50, true },
-    { "frag_ratio_pct_at_80", "frag@80", 80, true },
-    { "frag_ratio_pct_at_90", "frag@90", 90, true },
+    { "alloc_pct_at_100", "alloc@100", 100, ALLOCATED },
+    { "alloc_pct_at_130", "alloc@130", 130, ALLOCATED },
+    { "frag_ratio_pct_at_50", "frag@50", 50, FRAGMENTED },
+    { "frag_ratio_pct_at_80", "frag@80", 80, FRAGMENTED },
+    { "frag_ratio_pct_at_90", "frag@90", 90, FRAGMENTED },
+    /* from here on in the JSON alone */
+    { "alloc_pct_at_120", NULL, 120, ALLOCATED },
+    { "power_kw_at_20", NULL, 20, POWER },
+    { "power_kw_at_40", NULL, 40, POWER },
+    { "power_kw_at_60", NULL, 60, POWER },
+    { "power_kw_at_80", NULL, 80, POWER },
+    { "power_kw_at_100", NULL, 100, POWER },
+    { "power_kw_at_120", NULL, 120, POWER },
 };
 #define FIGURES ARRAY_LEN(figures)
+#define PRINTED 5 /* of these */
 
 struct openb {
     struct openb_nodes nodes;
@@ -104,13 +113,16 @@ static int read_files(struct openb *o, const struct sim_args *args, struct sl_er
 
 /* ---- the runs ---- */
 
+static const double *columns_of(const struct fill_result *r, unsigned of)
+{
+    return of == ALLOCATED ? r->alloc_pct : of == POWER ? r->power_kw : r->frag_ratio_pct;
+}
+
 static void keep_figures(struct openb *o, unsigned policy, uint32_t run,
                          const struct fill_result *r)
 {
     for (size_t f = 0; f < FIGURES; f++)
-        values_of(o, policy, f)[run] = figures[f].frag
-                                           ? r->frag_ratio_pct[figures[f].column]
-                                           : r->alloc_pct[figures[f].column];
+        values_of(o, policy, f)[run] = columns_of(r, figures[f].of)[figures[f].column];
     o->refused_though_fits[policy] += r->refused_though_fits;
 }
 
@@ -245,11 +257,11 @@ static void print_table(struct sim *sim, const struct openb *o)
 {
     FILE *out = sim->out;
     fprintf(out, "%-12s", "policy");
-    for (size_t f = 0; f < FIGURES; f++)
+    for (size_t f = 0; f < PRINTED; f++)
         fprintf(out, " %15s", figures[f].title);
     for (unsigned p = 0; p < o->policies; p++) {
         fprintf(out, "\n%-12s", fill_policies[o->policy[p]].name);
-        for (size_t f = 0; f < FIGURES; f++) {
+        for (size_t f = 0; f < PRINTED; f++) {
             struct stats s = figure_of(o, p, f);
             print_cell(out, s.mean, s.std, " %8.2f \u00b1 %4.2f");
         }
@@ -258,7 +270,7 @@ static void print_table(struct sim *sim, const struct openb *o)
         if (p == (unsigned)o->against)
             continue;
         fprintf(out, "\n%-12s", fill_policies[o->policy[p]].name);
-        for (size_t f = 0; f < FIGURES; f++) {
+        for (size_t f = 0; f < PRINTED; f++) {
             struct stats s = paired(o, p, f);
             print_cell(out, s.mean, s.high - s.mean, " %+8.2f \u00b1 %4.2f");
         }

@@ -48,7 +48,11 @@ static int make_nodes(const struct openb_nodes *nodes, const struct openb_pods *
                                  .memory_mib = from->memory_mib,
                                  .cpu_milli = from->cpu_milli,
                                  .gpu_milli = from->gpus * FILL_WHOLE,
-                                 .gpus = (uint16_t)from->gpus };
+                                 .gpus = (uint16_t)from->gpus,
+                                 .all_cpu_milli = from->cpu_milli };
+        if (from->gpus)
+            fill_device_watts(names_text(&nodes->models, from->model), &n->idle_w,
+                              &n->full_w);
         for (uint32_t d = 0; d < from->gpus; d++)
             n->free[d] = FILL_WHOLE;
         in->gpu_milli += n->gpu_milli;

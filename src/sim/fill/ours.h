@@ -6,6 +6,10 @@
 
 void *ours_create(const struct fill_input *in, const uint32_t *tie_order, uint64_t seed);
 bool ours_place(void *self, uint32_t c, struct fill_place *out);
+/* The same among the nodes that add few watts. */
+void *ours_create_power(const struct fill_input *in, const uint32_t *tie_order,
+                        uint64_t seed);
+bool ours_place_power(void *self, uint32_t c, struct fill_place *out);
 void ours_destroy(void *self);
 
 #endif

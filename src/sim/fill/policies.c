@@ -19,6 +19,7 @@ struct scan {
     struct fill_seen *nodes; /* by place in tie_order */
     uint32_t *changed_at;    /* of each, in the log */
     int16_t *scores;         /* [class][node] */
+    int16_t *growth;         /* the same, in watts; of a score with power alone */
     uint32_t *log;           /* nodes as they changed */
     uint32_t log_count, log_room;
     uint32_t *read; /* by each class, of the log; all nodes stand at its begin */
@@ -32,6 +33,7 @@ static void scan_destroy(void *self)
     free(s->nodes);
     free(s->changed_at);
     free(s->scores);
+    free(s->growth);
     free(s->log);
     free(s->read);
     free(s);
@@ -75,7 +77,10 @@ static void *scan_create(const struct fill_score *score, const struct fill_input
                         .scores = calloc((size_t)in->class_count * in->node_count,
                                          sizeof *s->scores),
                         .read = calloc(in->class_count, sizeof *s->read) };
-    if (!s->nodes || !s->changed_at || !s->log || !s->scores || !s->read) {
+    if (score->pwr_permille)
+        s->growth = calloc((size_t)in->class_count * in->node_count, sizeof *s->growth);
+    if (!s->nodes || !s->changed_at || !s->log || !s->scores || !s->read ||
+        (score->pwr_permille && !s->growth)) {
         scan_destroy(s);
         return NULL;
     }
@@ -100,6 +105,9 @@ static const int16_t *scores_of(struct scan *s, uint32_t c)
         scores[node] = !fill_fits(&n->node, class) ? NO_ROOM
                        : !s->score->of             ? 0
                                        : (int16_t)s->score->of(&s->in->target, n, class);
+        if (s->growth && scores[node] != NO_ROOM)
+            s->growth[(size_t)c * s->in->node_count + node] =
+                (int16_t)fill_growth_w(&s->in->target, n, class);
     }
     return scores;
 }
@@ -109,6 +117,28 @@ static uint32_t highest(const int16_t *scores, uint32_t count)
     uint32_t best = 0;
     for (uint32_t i = 1; i < count; i++)
         best = scores[i] > scores[best] ? i : best;
+    return best;
+}
+
+/* The highest of both together. */
+static uint32_t highest_with_power(const struct scan *s, const int16_t *scores,
+                                   const int16_t *growth)
+{
+    int weight = s->score->pwr_permille, least = INT16_MAX, most = 0, best_score = -1;
+    uint32_t best = 0;
+    for (uint32_t i = 0; i < s->in->node_count; i++)
+        if (scores[i] != NO_ROOM) {
+            least = growth[i] < least ? growth[i] : least;
+            most = growth[i] > most ? growth[i] : most;
+        }
+    for (uint32_t i = 0; i < s->in->node_count; i++) {
+        int power = most > least ? 100 * (most - growth[i]) / (most - least) : 100;
+        int score = weight * power + (1000 - weight) * scores[i];
+        if (scores[i] != NO_ROOM && score > best_score) {
+            best_score = score;
+            best = i;
+        }
+    }
     return best;
 }
 
@@ -129,8 +159,10 @@ static bool scan_place(void *self, uint32_t c, struct fill_place *out)
     struct scan *s = self;
     const struct fill_class *class = &s->in->classes[c];
     const int16_t *scores = scores_of(s, c);
-    uint32_t best = s->score->of ? highest(scores, s->in->node_count)
-                                 : any(s, scores, s->in->node_count);
+    uint32_t count = s->in->node_count;
+    uint32_t best = s->growth ? highest_with_power(s, scores, s->growth + (size_t)c * count)
+                    : s->score->of ? highest(scores, count)
+                                   : any(s, scores, count);
     struct fill_seen *n = &s->nodes[best];
     if (scores[best] == NO_ROOM)
         return false;
@@ -159,6 +191,11 @@ SCAN(clustering)
 SCAN(packing)
 SCAN(bestfit)
 SCAN(fgd)
+SCAN(pwr)
+SCAN(pwr500)
+SCAN(pwr200)
+SCAN(pwr100)
+SCAN(pwr50)
 
 const struct fill_policy fill_policies[] = {
     { "random",     create_random,     scan_place, scan_destroy },
@@ -167,7 +204,13 @@ const struct fill_policy fill_policies[] = {
     { "packing",    create_packing,    scan_place, scan_destroy },
     { "bestfit",    create_bestfit,    scan_place, scan_destroy },
     { "fgd",        create_fgd,        scan_place, scan_destroy },
+    { "pwr",        create_pwr,        scan_place, scan_destroy },
+    { "pwr500",     create_pwr500,     scan_place, scan_destroy },
+    { "pwr200",     create_pwr200,     scan_place, scan_destroy },
+    { "pwr100",     create_pwr100,     scan_place, scan_destroy },
+    { "pwr50",      create_pwr50,      scan_place, scan_destroy },
     { "sluice",     ours_create,       ours_place, ours_destroy },
+    { "sluice-power", ours_create_power, ours_place_power, ours_destroy },
 };
 /* clang-format on */
 const unsigned fill_policy_count = sizeof fill_policies / sizeof fill_policies[0];

@@ -9,10 +9,11 @@ struct books {
     const struct fill_input *in;
     struct fill_node *nodes;
     uint64_t *waste; /* of each node */
-    uint64_t all_waste, idle_milli, arrived_milli;
+    uint64_t all_waste, idle_milli, arrived_milli, watts;
     struct {
         uint64_t used_milli; /* summed over arrivals */
         double frag_ratio;
+        uint64_t watts; /* summed, too */
         uint32_t arrivals;
     } column[FILL_COLUMNS];
 };
@@ -28,6 +29,8 @@ static bool books_open(struct books *b, const struct fill_input *in)
     if (!b->nodes || !b->waste)
         return false;
     memcpy(b->nodes, in->nodes, in->node_count * sizeof *b->nodes);
+    for (uint32_t i = 0; i < in->node_count; i++)
+        b->watts += fill_watts(&b->nodes[i]);
     for (uint32_t i = 0; i < in->node_count; i++)
         b->all_waste += b->waste[i] = fill_waste(&in->target, &b->nodes[i]);
     return true;
@@ -62,7 +65,9 @@ static const char *objection(const struct books *b, const struct fill_class *c,
 static void books_take(struct books *b, const struct fill_class *c,
                        const struct fill_place *p)
 {
+    b->watts -= fill_watts(&b->nodes[p->node]);
     fill_take(&b->nodes[p->node], c, p);
+    b->watts += fill_watts(&b->nodes[p->node]);
     b->idle_milli -= (uint64_t)c->gpus * c->gpu_milli;
     b->all_waste -= b->waste[p->node];
     b->waste[p->node] = fill_waste(&b->in->target, &b->nodes[p->node]);
@@ -91,6 +96,7 @@ static void books_note(struct books *b)
         return;
     b->column[column].arrivals++;
     b->column[column].used_milli += b->in->gpu_milli - b->idle_milli;
+    b->column[column].watts += b->watts;
     if (b->idle_milli)
         b->column[column].frag_ratio +=
             (double)b->all_waste / (double)b->in->target.total / (double)b->idle_milli;
@@ -103,6 +109,7 @@ static void books_report(const struct books *b, struct fill_result *out)
         out->alloc_pct[k] =
             n ? 100.0 * (double)b->column[k].used_milli / (double)b->in->gpu_milli / n
               : NAN;
+        out->power_kw[k] = n ? (double)b->column[k].watts / 1000 / n : NAN;
         out->frag_ratio_pct[k] = n ? 100.0 * b->column[k].frag_ratio / n : NAN;
     }
 }

@@ -190,9 +190,23 @@ static void fgd_pick(const struct fill_target *t, const struct fill_seen *n,
     fgd_try(t, n, c, out);
 }
 
+int fill_growth_w(const struct fill_target *t, const struct fill_seen *n,
+                  const struct fill_class *c)
+{
+    struct fill_node after = n->node;
+    struct fill_place p;
+    fgd_try(t, n, c, &p);
+    fill_take(&after, c, &p);
+    return (int)(fill_watts(&after) - fill_watts(&n->node));
+}
+
 const struct fill_score fill_random = { NULL, pick_any },
                         fill_dotprod = { dotprod, pick_least },
                         fill_clustering = { clustering, pick_least },
                         fill_packing = { packing, pick_least },
                         fill_bestfit = { bestfit, pick_least },
-                        fill_fgd = { fgd, fgd_pick };
+                        fill_fgd = { fgd, fgd_pick }, fill_pwr = { fgd, fgd_pick, 1000 },
+                        fill_pwr500 = { fgd, fgd_pick, 500 },
+                        fill_pwr200 = { fgd, fgd_pick, 200 },
+                        fill_pwr100 = { fgd, fgd_pick, 100 },
+                        fill_pwr50 = { fgd, fgd_pick, 50 };

@@ -123,7 +123,7 @@ static bool openb(void)
                            "--nodes",    SAMPLES "/openb_nodes.csv",
                            "--pods",     SAMPLES "/openb_pods.csv",
                            "--order",    SAMPLES "/openb_pods.order.gz",
-                           "--policy",   "random,fgd",
+                           "--policy",   "random,fgd,pwr50,sluice-power",
                            "--against",  "fgd",
                            "--ties",     "1",
                            "--json" };

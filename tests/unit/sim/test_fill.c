@@ -15,6 +15,9 @@
 #define NODES "sn,cpu_milli,memory_mib,gpu,model\n"
 #define PODS  "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n"
 
+#define TWO_NODES NODES "n0,4000,100,2,T4\nn1,4000,100,1,T4\n"
+#define ONE_POD   PODS "p,1000,10,1,600,\n"
+
 static struct sl_err err;
 
 #define READ(string, read, out)                                    \
@@ -206,6 +209,68 @@ static void scores_are_what_the_formulas_say(void **state)
     }
 }
 
+static void nodes_draw_power(void **state)
+{
+    static const struct {
+        const char *label;
+        struct fill_node node;
+        uint32_t want;
+    } rows[] = {
+        { "idle: two sockets, two devices",
+          { .all_cpu_milli = 64000,
+            .cpu_milli = 64000,
+            .gpus = 2,
+            .idle_w = 10,
+            .full_w = 70,
+            .free = { 1000, 1000 } },
+          2 * 15 + 2 * 10 },
+        { "any share makes a device full",
+          { .all_cpu_milli = 64000,
+            .cpu_milli = 64000,
+            .gpus = 2,
+            .idle_w = 10,
+            .full_w = 70,
+            .free = { 1000, 999 } },
+          2 * 15 + 10 + 70 },
+        { "one core makes a socket full",
+          { .all_cpu_milli = 64000, .cpu_milli = 63999 },
+          120 + 15 },
+        { "33 cores make two", { .all_cpu_milli = 64000, .cpu_milli = 31000 }, 2 * 120 },
+        { "a socket not all of which is sold",
+          { .all_cpu_milli = 8000, .cpu_milli = 8000 },
+          15 },
+    };
+    uint16_t idle_w, full_w;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        ROW(rows[i].label, fill_watts(&rows[i].node) == rows[i].want);
+    ROW("G3 is as A100",
+        fill_device_watts("G3", &idle_w, &full_w) && idle_w == 50 && full_w == 400);
+    ROW("an unknown one draws nothing",
+        !fill_device_watts("G9", &idle_w, &full_w) && idle_w == 0 && full_w == 0);
+}
+
+/* One T4 and one V100, which is first in the order of the nodes. */
+static void power_and_fragmentation_are_weighed(void **state)
+{
+    static const char *const want[][2] = {
+        { "fgd", "n1" }, { "pwr", "n0" }, { "pwr500", "n0" }, { "sluice-power", "n0" }
+    };
+    static const uint32_t ties[] = { 1, 0 };
+    struct fill_input in;
+    make_input(NODES "n0,32000,100,1,T4\nn1,32000,100,1,V100M16\n", ONE_POD, &in);
+    for (size_t i = 0; i < ARRAY_LEN(want); i++)
+        for (unsigned k = 0; k < fill_policy_count; k++) {
+            struct fill_place p;
+            if (strcmp(fill_policies[k].name, want[i][0]))
+                continue;
+            void *self = fill_policies[k].create(&in, ties, 0);
+            ROW(want[i][0], fill_policies[k].place(self, 0, &p) &&
+                                p.node == (uint32_t)(want[i][1][1] - '0'));
+            fill_policies[k].destroy(self);
+        }
+    fill_input_finish(&in);
+}
+
 static void devices_are_chosen(void **state)
 {
     static const struct {
@@ -312,9 +377,6 @@ static void a_random_device_is_any_that_fits(void **state)
 }
 
 /* ---- the books ---- */
-
-#define TWO_NODES NODES "n0,4000,100,2,T4\nn1,4000,100,1,T4\n"
-#define ONE_POD   PODS "p,1000,10,1,600,\n"
 
 static struct fill_place lie;
 static bool lie_place(void *self, uint32_t c, struct fill_place *out)
@@ -570,6 +632,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(waste_is_what_the_target_cannot_use),
     cmocka_unit_test(scores_are_what_the_formulas_say),
     cmocka_unit_test(devices_are_chosen),
+    cmocka_unit_test(nodes_draw_power),
+    cmocka_unit_test(power_and_fragmentation_are_weighed),
     cmocka_unit_test(memory_is_a_second_dimension),
     cmocka_unit_test(memory_is_drawn),
     cmocka_unit_test(a_random_device_is_any_that_fits),

@@ -40,6 +40,8 @@ struct fill_node {
     uint16_t gpus, pods;
     uint16_t free[FILL_MAX_DEVICES];     /* milli of each device, 0 where there is none */
     uint16_t used_mem[FILL_MAX_DEVICES]; /* milli of each one's memory */
+    uint32_t all_cpu_milli;              /* of the empty node */
+    uint16_t idle_w, full_w;             /* of each device */
 };
 
 /*
@@ -103,6 +105,16 @@ static inline bool fill_device_has(const struct fill_node *n, unsigned d,
     return n->free[d] >= gpu_milli && n->used_mem[d] + gpu_mem_milli <= FILL_WHOLE;
 }
 
+/*
+ * What a node draws, in watts, by the model of the PWR paper (Lettich et al., "Power- and
+ * fragmentation-aware online scheduling for GPU datacenters", CCGrid 2025): a device with
+ * any pod on it draws all of its power, one without its idle power; a socket (32 virtual
+ * CPUs of 16 cores) likewise, and pods' CPUs are on as few sockets as can be.
+ */
+uint32_t fill_watts(const struct fill_node *n);
+/* Of a device: idle and full.  False for a model that the paper has not; then both are 0. */
+bool fill_device_watts(const char *model, uint16_t *idle_w, uint16_t *full_w);
+
 /* Is there room on this node? */
 bool fill_fits(const struct fill_node *n, const struct fill_class *c);
 /* Take it. */
@@ -130,6 +142,7 @@ extern const unsigned fill_policy_count;
 struct fill_result {
     double alloc_pct[FILL_COLUMNS];      /* of all GPU; NAN: nothing arrived there */
     double frag_ratio_pct[FILL_COLUMNS]; /* waste of idle GPU */
+    double power_kw[FILL_COLUMNS];       /* what all nodes draw */
     uint32_t refused;
     uint32_t refused_though_fits; /* of these; a fault of the policy */
 };

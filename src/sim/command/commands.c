@@ -39,6 +39,12 @@ static const struct sim_option jobs_options[] = {
     { NULL },
 };
 
+static const struct sim_option carbon_options[] = {
+    { "wait", "HOURS", "how long the work that can wait waits at most (default: 12)", .min = 1, .max = 168 },
+    { "json", NULL, "print JSON" },
+    { NULL },
+};
+
 static const struct sim_option replay_options[] = {
     { "decisions", NULL, "print every decision" },
     { "events", NULL, "print every event" },
@@ -98,6 +104,17 @@ const struct sim_command sim_commands[] = {
           " ten jobs beyond it.",
       .example = "sluice-sim jobs --format csv --trace log.csv --nodes 30x8 --policy fifo,srtf",
       .options = jobs_options, .run = sim_cmd_jobs },
+    { .name = "carbon",
+      .summary = "what running work in cleaner hours, or on cleaner grids, saves",
+      .about = "A pool of 100 devices (30 W idle, 300 W at work) of which 25 must work in every hour, while 25"
+          " hours of work come that can wait. Printed for each grid: grams of CO2 if all runs at once, by its"
+          " average intensity; what is saved by planning with a forecast from earlier days and the hour at hand;"
+          " and what a planner would save that knows the whole file.\n\n"
+          "Of several grids, also what is saved if that work does not wait but runs in whichever has the"
+          " lowest intensity, known an hour late. Files: a csv with the columns timestamp and avg_CI, hour by hour.",
+      .example = "sluice-sim carbon --wait 24 CA.csv NY.csv",
+      .options = carbon_options, .operands = "FILE...", .min_operands = 1, .max_operands = 32,
+      .run = sim_cmd_carbon },
     { .name = "scenario",
       .summary = "run scenarios: files in words, or the one of 200 cards",
       .about = "A scenario says in plain words which nodes and tenants there are, what is asked when, and what"

@@ -185,6 +185,14 @@ static bool interleaved(void)
     return simulate_all(JOBSIM_MURI, "muri", "muri.csv");
 }
 
+/* Work that waits, and that moves. */
+static bool shifted(void)
+{
+    const char *line[] = { "sluice-sim", "carbon", SAMPLES "/carbon.csv",
+                           SAMPLES "/carbon.csv", "--json" };
+    return said((char **)line, ARRAY_LEN(line));
+}
+
 /* A scenario, read and run. */
 static void ignore(void *ctx, const char *line) {}
 static bool played(void)
@@ -262,6 +270,7 @@ static void the_nth_allocation_fails(void **state)
         { "the command openb", openb },
         { "a simulated trace", simulated },
         { "jobs that take turns", interleaved },
+        { "work that waits", shifted },
         { "a scenario", played },
         { "200 cards", cards },
         { "a log, and its replay", replayed },

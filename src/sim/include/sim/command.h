@@ -85,6 +85,7 @@ void sim_progress(struct sim *sim, const char *what, uint64_t done, uint64_t tot
 
 /* The commands. */
 int sim_cmd_openb(struct sim *sim, const struct sim_args *args);
+int sim_cmd_carbon(struct sim *sim, const struct sim_args *args);
 int sim_cmd_jobs(struct sim *sim, const struct sim_args *args);
 int sim_cmd_scenario(struct sim *sim, const struct sim_args *args);
 int sim_cmd_replay(struct sim *sim, const struct sim_args *args);

@@ -264,7 +264,7 @@ int line_try(struct sched *s, struct line *l)
     l->verdict = why[best].verdict;
     l->blocked_by = why[best].blocked_by;
     for (uint32_t i = 0; i < r->form->option_count; i++)
-        if (l->blocked_by == TENANT_NONE)
+        if (l->blocked_by == TENANT_NONE || why[i].blocked_by == SCHED_ROOT)
             l->blocked_by = why[i].blocked_by;
     l->option = best;
     l->group = why[best].group;

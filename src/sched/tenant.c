@@ -257,7 +257,7 @@ uint64_t tenant_models(const struct sched *s, uint32_t tenant, const struct sche
         uint32_t bars = who_bars(s, tenant, m, option_milli(s, o, m));
         if (bars == TENANT_NONE)
             models |= 1ull << m;
-        else
+        else if (*blocked_by != SCHED_ROOT)
             *blocked_by = bars;
     }
     return models;

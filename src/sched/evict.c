@@ -24,6 +24,7 @@ struct victim {
     uint32_t level;      /* of its service */
     uint64_t over_milli; /* how far its tenant is above what it deserves */
     uint64_t lost;       /* work: milli-devices x milliseconds */
+    uint32_t place;      /* in the order, from 1 */
 };
 
 /* ---- candidates ---- */
@@ -308,7 +309,7 @@ static void hold_nodes(struct sched *s, struct request *r)
     r->missing = r->place_count;
 }
 
-static void tell_victims(struct sched *s, struct request *r, uint32_t count)
+static void tell_victims(struct sched *s, struct request *r, uint32_t count, uint32_t among)
 {
     r->round = ++s->rounds;
     r->leaving = count;
@@ -317,6 +318,9 @@ static void tell_victims(struct sched *s, struct request *r, uint32_t count)
         v->state = SCHED_LEAVING;
         v->by = r->id;
         v->round = r->round;
+        v->by_rule = s->victim[i].rule;
+        v->by_place = s->victim[i].place;
+        v->by_among = among;
         request_stop(s, v);
         tenant_charge(s, v, false);
         s->decision[s->decision_count++] = (struct sched_decision){
@@ -335,6 +339,8 @@ static int evict(struct sched *s, struct request *r, uint32_t option, uint64_t m
     qsort(s->victim, count, sizeof *s->victim, compare_victims);
     if (count && s->victim[0].rule == SCHED_BY_RECLAIM)
         spare(s, r, &count);
+    for (uint32_t i = 0; i < count; i++)
+        s->victim[i].place = i + 1;
     int rc = fewest(s, r, option, models, count, &enough);
     if (rc || !enough)
         return rc;
@@ -343,7 +349,7 @@ static int evict(struct sched *s, struct request *r, uint32_t option, uint64_t m
         return rc;
     if (decide_reserve(s, enough + 1) || request_hold(s, r, option, s->gang))
         return -SL_INTERNAL;
-    tell_victims(s, r, enough);
+    tell_victims(s, r, enough, count);
     queue_leave(s, r);
     r->state = SCHED_NOMINATED;
     s->runs++; /* its tenant may be over what it deserves now */

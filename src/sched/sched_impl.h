@@ -76,7 +76,10 @@ struct request {
     /* nominated */
     uint32_t missing; /* places not taken yet */
     uint8_t *taken;   /* by place */
-    uint64_t by;      /* leaving: for whom */
+    /* leaving: for whom, by which rule; its place in the order among so many candidates */
+    uint64_t by;
+    enum sched_rule by_rule;
+    uint32_t by_place, by_among;
     uint64_t round;   /* of evictions: the nominated and who leaves for it */
     uint32_t leaving; /* for it, still there */
     bool chosen;      /* scratch of the search for victims */
@@ -224,7 +227,8 @@ void tenant_turns(struct sched *s, uint32_t tenant, enum turn turn, int32_t more
 struct line *tenant_next(struct sched *s, enum turn turn);
 
 /* Models on which the tenant and all above it may have this option, whole.
- * *blocked_by is whose limit bars another, TENANT_NONE if nobody's does. */
+ * *blocked_by is whose limit bars another, TENANT_NONE if nobody's does; of several the
+ * root, as whatever ends may then help. */
 uint64_t tenant_models(const struct sched *s, uint32_t tenant, const struct sched_option *o,
                        uint32_t *blocked_by);
 bool tenant_is_below(const struct sched *s, uint32_t tenant, uint32_t above);

@@ -3,7 +3,7 @@
 
 #include "../nth_alloc.h"
 #include "pools.h"
-#include "sched/sched.h"
+#include "sched/explain.h"
 
 static bool failed;
 
@@ -46,6 +46,16 @@ static void restore(struct sched *s, uint64_t id)
     apply(s, &e);
 }
 
+static void explain(struct sched *s, uint64_t id)
+{
+    struct sched_explanation x;
+    AUTO_BUF struct buf text = { 0 };
+    failed |= sched_explain(s, id, &x) == -SL_INTERNAL;
+    if (!failed)
+        sched_explanation_text(&text, &x);
+    failed |= buf_failed(&text);
+}
+
 /* Grants, a gang, waiting, eviction, a nomination that is broken off, ends. */
 static bool a_life(void)
 {
@@ -66,6 +76,8 @@ static bool a_life(void)
     submit(s, 100, 50, 3, 800);
     submit(s, 101, 60, 1, 1000);
     submit(s, 102, 70, 2, 900);
+    explain(s, 70);
+    explain(s, 101);
     for (uint32_t node = 0; node < 2; node++) {
         struct sched_event e = { .kind = SCHED_OPEN_NODE };
         e.open.node = node;

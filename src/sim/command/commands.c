@@ -73,6 +73,26 @@ static const struct sim_option compare_options[] = {
     { NULL },
 };
 
+#define AT_OPTION { "at", "EVENT", "as it was after that event (default: the last)", .min = 1, .max = UINT32_MAX }
+
+static const struct sim_option explain_options[] = {
+    AT_OPTION,
+    { NULL },
+};
+
+static const struct sim_option whatif_options[] = {
+    AT_OPTION,
+    { "add-nodes", "N", "add N nodes", .min = 1, .max = 100000 },
+    { "like", "NODE", "… such as this one, by its number (default: 0)", .max = UINT32_MAX },
+    { "quota", "T:M=DESERVED[:LIMIT]", "tenant T deserves so many devices (2.5) of model M, or of `all`, and"
+      " has at most LIMIT (default: any number)" },
+    { "submit", "ASK", "ask for: [gang of N x] [N x] SHARE [SIZE] [on M|M] [with N cpus SIZE host],"
+      " such as '2 x 50% 8GiB'; parts are joined by +" },
+    { "tenant", "T", "… for this tenant (default: 0, the one above all)", .max = UINT32_MAX },
+    { "priority", "P", "… of this priority (default: 0)", .max = 100 },
+    { NULL },
+};
+
 const struct sim_command sim_commands[] = {
     { .name = "openb",
       .summary = "how much of a cluster placement policies fill, on the openb pod lists",
@@ -147,6 +167,23 @@ const struct sim_command sim_commands[] = {
       .example = "sluice-sim compare before.json after.json",
       .options = compare_options, .operands = "A B", .min_operands = 2, .max_operands = 2,
       .run = sim_cmd_compare },
+    { .name = "explain",
+      .summary = "why a request of a log waits or must go, and what would start it",
+      .about = "The events of the log go through a scheduler core; then the request with the number ID is"
+          " explained: whether it can never run, is blocked by a limit or waits for room; what each node"
+          " lacks; and the smallest changes that would start it at once, each of them tried. Of one that was"
+          " told to go: for whom, by which rule, and its place among those who could have gone.",
+      .example = "sluice-sim explain run.log 4711 --at 90000",
+      .options = explain_options, .operands = "LOG ID", .min_operands = 2, .max_operands = 2,
+      .run = sim_cmd_explain },
+    { .name = "whatif",
+      .summary = "what a scheduler would do with more nodes, another quota, one more request",
+      .about = "The events of the log go through a scheduler core. Then the change is made, in this order: nodes,"
+          " quota, request. Printed is what is decided because of it, at that moment: who starts and who must"
+          " go; how many wait then, and for what; and of a request that does not start, why.",
+      .example = "sluice-sim whatif run.log --at 90000 --add-nodes 4 --like 0",
+      .options = whatif_options, .operands = "LOG", .min_operands = 1, .max_operands = 1,
+      .run = sim_cmd_whatif },
     { .name = "help", .summary = "explain a command", .operands = "[COMMAND]",
       .max_operands = 1, .run = sim_cmd_help },
     { .name = "version", .summary = "print the version", .run = sim_cmd_version },

@@ -130,18 +130,24 @@ static bool openb(void)
     return said((char **)line, ARRAY_LEN(line));
 }
 
-/* A run that writes its log, and that again. */
+/* A run that writes its log, that again, and what it is asked. */
 static bool replayed(void)
 {
     char path[] = "/tmp/sluice-alloc-XXXXXX";
     int fd = mkstemp(path);
     const char *run[] = { "sluice-sim", "jobs",    "--format",
                           "csv",        "--trace", SAMPLES "/jobs.csv",
-                          "--nodes",    "2x2",     "--policy",
+                          "--nodes",    "1x2",     "--policy",
                           "sluice",     "--log",   path };
     const char *again[] = { "sluice-sim", "replay", path, "--decisions", "--events" };
+    const char *why[] = { "sluice-sim", "explain", path, "1", "--at", "3" };
+    const char *whatif[] = { "sluice-sim", "whatif",   path,     "--add-nodes",
+                             "1",          "--at",     "3",      "--quota",
+                             "0:0=1:2",    "--submit", "2 x 50%" };
     assert_true(fd >= 0);
-    bool ok = said((char **)run, ARRAY_LEN(run)) && said((char **)again, ARRAY_LEN(again));
+    bool ok =
+        said((char **)run, ARRAY_LEN(run)) && said((char **)again, ARRAY_LEN(again)) &&
+        said((char **)why, ARRAY_LEN(why)) && said((char **)whatif, ARRAY_LEN(whatif));
     close(fd);
     unlink(path);
     return ok;

@@ -65,6 +65,35 @@ static void small_log(struct buf *log, struct sched **out)
     *out = s;
 }
 
+/* A card, 1 that has all of it, and 2 that waits for half. */
+static void put_busy_log(void)
+{
+    AUTO_BUF struct buf log = { 0 };
+    struct sched_option o = { .group_count = 1, .group = { { { .devices = 1 }, 1 } } };
+    struct sched_event e = { .kind = SCHED_ADD_NODE };
+    struct sched_policy policy;
+    struct sched *s;
+    sched_policy_init(&policy);
+    if (sched_create(&policy, &s, NULL))
+        abort();
+    sched_log_begin(&log, &policy);
+    e.node.device_count = 1;
+    add_event(&log, s, &e);
+    for (uint64_t id = 1; id <= 2; id++) {
+        o.group[0].ask.permille = id == 1 ? 1000 : 500;
+        e = (struct sched_event){ .kind = SCHED_SUBMIT,
+                                  .now_ms = 1500,
+                                  .submit = { .id = id,
+                                              .priority = 10,
+                                              .preemptible = true,
+                                              .option_count = 1,
+                                              .option = &o } };
+        add_event(&log, s, &e);
+    }
+    put("busy", log.text, log.len);
+    sched_destroy(s);
+}
+
 static int make_logs(void **state)
 {
     AUTO_BUF struct buf log = { 0 }, other = { 0 }, alone = { 0 }, accepted = { 0 };
@@ -94,6 +123,7 @@ static int make_logs(void **state)
     buf_add_bytes(&alone, log.text, log.len);
     sched_log_outcome(&alone, 0, NULL, 0);
     put("alone", alone.text, alone.len);
+    put_busy_log();
     put("none", "{}", 2);
     put("empty", "", 0);
     sched_destroy(s);
@@ -149,6 +179,70 @@ static void a_log_is_replayed(void **state)
     }
 }
 
+static void a_log_is_asked(void **state)
+{
+    static const struct {
+        const char *label, *line;
+        int status;
+        const char *out, *err; /* parts of what is said; "": nothing is */
+    } rows[] = {
+        { "who waits", "explain @/busy 2", 0,
+          "after event 3 at 1.500 s:\n"
+          "2 waits for room for 500 permille of a device.\n"
+          "  1 node: compute (at most 0 permille free)\n"
+          "It would start now with\n  the end of 1 lease, such as 1\n",
+          "" },
+        { "who runs", "explain @/busy 1", 0, "1 runs since 1.500 s.\n", "" },
+        { "who was not there yet", "explain @/busy 2 --at 2", 3, "",
+          "2 neither waits nor runs after event 2" },
+        { "not so far", "explain @/busy 2 --at 4", 3, "", "/busy: it has 3 events only" },
+        { "no number", "explain @/busy x", 2, "", "'x' is no number of a request" },
+        { "no log to explain", "explain @/none 2", 2, "", "this is no log" },
+        { "whom", "explain @/busy", 2, "", "usage: sluice-sim explain LOG ID" },
+
+        { "another node", "whatif @/busy --add-nodes 1", 0,
+          "after event 3 at 1.500 s:\n  grant 2: option 0, node 1 devices 0\n"
+          "waiting for room: 0, were 1\n",
+          "" },
+        { "before anybody waited", "whatif @/busy --at 2 --add-nodes 1", 0,
+          "after event 2 at 1.500 s:\n  nothing starts and nobody must go\n", "" },
+        { "like one that is not there", "whatif @/busy --add-nodes 1 --like 1", 3, "",
+          "--like: there is no node 1, but 1" },
+        { "a lower limit", "whatif @/busy --quota 0:0=0:1", 0,
+          "  nothing starts and nobody must go\nblocked by a limit: 1, were 0\n"
+          "waiting for room: 0, were 1\n",
+          "" },
+        { "half a quota", "whatif @/busy --quota 0:0", 2, "",
+          "--quota: '0:0' is not TENANT:MODEL=DESERVED[:LIMIT], such as 3:0=4:8" },
+        { "a quota of nobody", "whatif @/busy --quota 9:all=1", 3, "",
+          "quota: no tenant 9" },
+        { "one more that waits", "whatif @/busy --submit 20%", 0,
+          "  nothing starts and nobody must go\nwaiting for room: 2, were 1\n"
+          "the new request is 3\n"
+          "3 waits for room for 200 permille of a device.\n",
+          "" },
+        { "one more that matters", "whatif @/busy --submit=100% --priority 50", 0,
+          "  evict 1: for 3 by priority\nwaiting for room: 1, were 1\n"
+          "waiting for others to go: 1, were 0\n"
+          "the new request is 3\n3 waits for others to go",
+          "" },
+        { "nodes and a request", "whatif @/busy --add-nodes 2 --submit 100%", 0,
+          "the new request is 3; it starts\n", "" },
+        { "no share", "whatif @/busy --submit 8GiB", 2, "", "--submit:1:1: " },
+        { "more than is meant", "whatif @/busy --submit 5%,6%", 2, "", "',' is too much" },
+        { "a request of nobody", "whatif @/busy --submit 5% --tenant 3", 3, "",
+          "request: no tenant 3" },
+        { "nothing", "whatif @/busy", 2, "",
+          "what if what? --add-nodes, --quota or --submit say it" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct answer *a = ask_in(rows[i].line);
+        ROW(rows[i].label, a->status == rows[i].status);
+        ROW(rows[i].label, rows[i].out[0] ? !!strstr(a->out, rows[i].out) : !a->out[0]);
+        ROW(rows[i].label, rows[i].err[0] ? !!strstr(a->err, rows[i].err) : !a->err[0]);
+    }
+}
+
 #define JOBS "jobs --format csv --trace " SAMPLES "/jobs.csv --nodes 2x4 "
 
 static void a_run_writes_a_log(void **state)
@@ -184,6 +278,7 @@ static void a_run_writes_a_log(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_log_is_replayed),
+    cmocka_unit_test(a_log_is_asked),
     cmocka_unit_test(a_run_writes_a_log),
 };
 

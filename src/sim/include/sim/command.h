@@ -91,6 +91,8 @@ int sim_cmd_scenario(struct sim *sim, const struct sim_args *args);
 int sim_cmd_replay(struct sim *sim, const struct sim_args *args);
 int sim_cmd_compare(struct sim *sim, const struct sim_args *args);
 int sim_cmd_cards(struct sim *sim, const struct sim_args *args);
+int sim_cmd_explain(struct sim *sim, const struct sim_args *args);
+int sim_cmd_whatif(struct sim *sim, const struct sim_args *args);
 int sim_cmd_help(struct sim *sim, const struct sim_args *args);
 int sim_cmd_version(struct sim *sim, const struct sim_args *args);
 

@@ -302,6 +302,7 @@ static void hold_nodes(struct sched *s, struct request *r)
 {
     for (uint32_t i = 0; i < r->place_count; i++) {
         struct node_hold *h = &s->hold[r->place[i].node];
+        claims_drop_at(s, r->place[i].node);
         h->nominee = r;
         h->waiting++;
         pool_set_open(s->pool, r->place[i].node, false);
@@ -356,6 +357,7 @@ static int evict(struct sched *s, struct request *r, uint32_t option, uint64_t m
     tenant_charge(s, r, true);
     tags_hold(s, r, true);
     tags_wake(s, r->form);
+    calendar_occupy(s, r);
     hold_nodes(s, r);
     *nominated = true;
     for (uint32_t i = 0; i < enough; i++)
@@ -497,7 +499,10 @@ int evict_for(struct sched *s, struct request *r, uint32_t option, bool *nominat
     if (option_is_lower(&r->form->option[option]))
         return 0;
     uint64_t limit = tenant_models(s, r->tenant, &r->form->option[option], &unused);
+    claims_step_aside(s, r, false);
     int rc = limit ? evict_some(s, r, option, limit, r->tenant, nominated) : 0;
+    if (!rc && !*nominated)
+        claims_step_aside(s, r, true);
     for (uint32_t above = r->tenant; !rc && !*nominated && above != SCHED_ROOT;) {
         above = s->tenant[above].parent;
         uint64_t models = owed_models(s, r, option, limit, above);
@@ -505,6 +510,7 @@ int evict_for(struct sched *s, struct request *r, uint32_t option, bool *nominat
             break;
         rc = evict_some(s, r, option, models, above, nominated);
     }
+    claims_step_back(s);
     return rc;
 }
 
@@ -560,6 +566,7 @@ void nomination_drop(struct sched *s, struct request *r)
     s->gains++;
     tenant_charge(s, r, false);
     tags_hold(s, r, false);
+    calendar_vacate(s, r);
     for (uint32_t i = 0; i < r->place_count; i++) {
         if (r->taken[i])
             pool_give(s->pool, option_ask(&r->form->option[r->option], i), &r->place[i]);

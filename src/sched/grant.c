@@ -31,6 +31,8 @@ int gang_place_by(struct sched *s, const struct form *f, const struct sched_opti
     for (uint32_t g = 0; g < o->group_count; g++)
         for (uint32_t i = 0; i < o->group[g].count; i++, at++) {
             int rc = ask_find(s, f, &ask[g], filter, &s->gang[at]);
+            if (rc == -SL_NO_CAPACITY && s->placing && !filter && !f->tied && !ask[g].lower)
+                rc = claims_find(s, o, &ask[g], at);
             if (rc) {
                 *group = g;
                 /* its first places, elsewhere, might have left room */
@@ -128,7 +130,8 @@ int request_hold(const struct sched *s, struct request *r, uint32_t option,
     r->place = malloc(count * sizeof *place);
     r->taken = calloc(count, 1);
     r->milli = malloc((size_t)(__builtin_popcountll(r->models) + 1) * sizeof *r->milli);
-    if (!r->place || !r->taken || !r->milli) {
+    r->here = malloc(count * sizeof *r->here);
+    if (!r->place || !r->taken || !r->milli || !r->here) {
         request_let_go(r);
         return -SL_INTERNAL;
     }
@@ -146,9 +149,11 @@ void request_let_go(struct request *r)
     free(r->place);
     free(r->taken);
     free(r->milli);
+    free(r->here);
     r->place = NULL;
     r->taken = NULL;
     r->milli = NULL;
+    r->here = NULL;
     r->models = 0;
     r->place_count = 0;
 }
@@ -160,7 +165,12 @@ static int grant(struct sched *s, struct request *r, uint32_t option, uint64_t m
     int rc = try_begin(s, r->form, option, r->form->place_count[option]);
     if (rc)
         return rc;
-    rc = gang_place(s, r->form, option, models, group);
+    rc = claim_take(s, r, option, models);
+    if (rc == -SL_NO_CAPACITY) {
+        s->placing = s->claim_count ? r : NULL;
+        rc = gang_place(s, r->form, option, models, group);
+        s->placing = NULL;
+    }
     if (!rc)
         rc = request_hold(s, r, option, s->gang);
     if (!rc)
@@ -172,6 +182,7 @@ static int grant(struct sched *s, struct request *r, uint32_t option, uint64_t m
     }
     try_keep(s);
     queue_leave(s, r);
+    calendar_occupy(s, r);
     memset(r->taken, 1, r->place_count);
     tenant_charge(s, r, true);
     request_run(s, r, s->now_ms);
@@ -269,6 +280,8 @@ int line_try(struct sched *s, struct line *l)
     l->option = best;
     l->group = why[best].group;
     l->unproven = s->unproven;
+    if (l->verdict != SCHED_NO_ROOM)
+        claim_drop(s, l);
     line_park(s, l);
     return 0;
 }

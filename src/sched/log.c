@@ -107,7 +107,7 @@ IS_SIZE(sched_restore, 176);
 IS_SIZE(sched_event, 472);
 IS_SIZE(sched_priority, 16);
 IS_SIZE(sched_decision, 48);
-IS_SIZE(sched_policy, 32);
+IS_SIZE(sched_policy, 40);
 
 static void code_policy(struct coder *c, struct sched_policy *p)
 {
@@ -117,6 +117,8 @@ static void code_policy(struct coder *c, struct sched_policy *p)
     UP_TO(c, p->order, LAST_ORDER);
     FIELD(c, p->half_life_ms);
     UP_TO(c, p->tenancy, POOL_ALL_SHARING);
+    FIELD(c, p->protect);
+    FIELD(c, p->patience_ms);
 }
 
 static void code_labels(struct coder *c, struct pool_labels *l)

@@ -303,7 +303,7 @@ bool pool_ask_possible(const struct pool *p, const struct pool_ask *a, uint32_t 
     return suits >= a->devices;
 }
 
-static bool fits_when_open(const struct pool *p, const struct pool_ask *a, uint32_t node)
+bool pool_ask_has_room(const struct pool *p, const struct pool_ask *a, uint32_t node)
 {
     const struct pool_slot *n = &p->node[node];
     uint32_t suits = 0;
@@ -317,7 +317,7 @@ static bool fits_when_open(const struct pool *p, const struct pool_ask *a, uint3
 
 bool pool_ask_fits(const struct pool *p, const struct pool_ask *a, uint32_t node)
 {
-    return p->node[node].open && fits_when_open(p, a, node);
+    return p->node[node].open && pool_ask_has_room(p, a, node);
 }
 
 uint32_t pool_ask_copies(const struct pool *p, const struct pool_ask *a, uint32_t node)
@@ -339,7 +339,7 @@ bool pool_place_fits(const struct pool *p, const struct pool_ask *a,
                      const struct pool_place *at)
 {
     if (at->node >= p->node_count || at->device_count != a->devices ||
-        !fits_when_open(p, a, at->node))
+        !pool_ask_has_room(p, a, at->node))
         return false;
     const struct pool_slot *n = &p->node[at->node];
     for (uint32_t i = 0; i < at->device_count; i++)

@@ -94,5 +94,7 @@ bool ask_equal_unowned(const struct pool_ask *a, const struct pool_ask *b);
 
 /* Do nodes with these labels do? */
 bool pool_kind_suits(const struct pool *p, const struct pool_ask *a, uint32_t kind);
+/* As pool_ask_fits(), be the node open or not. */
+bool pool_ask_has_room(const struct pool *p, const struct pool_ask *a, uint32_t node);
 
 #endif

@@ -402,7 +402,9 @@ static bool node_helps(const struct sched *s, const struct form *f, uint32_t nod
 {
     for (uint32_t i = 0; i < f->option_count; i++)
         for (uint32_t g = 0; g < f->option[i].group_count; g++)
-            if (pool_ask_fits(s->pool, &f->option[i].group[g].ask, node))
+            if (pool_ask_fits(s->pool, &f->option[i].group[g].ask, node) ||
+                (s->hold[node].claim &&
+                 pool_ask_has_room(s->pool, &f->option[i].group[g].ask, node)))
                 return true;
     return false;
 }
@@ -589,6 +591,7 @@ int request_create(struct sched *s, const struct sched_request *q, struct reques
                            .work_ms = q->work_ms,
                            .attained_ms = q->attained_ms,
                            .limit_ms = q->limit_ms,
+                           .submit_ms = s->now_ms,
                            .form = f };
     t->request_count++;
     request_remember(s, r);
@@ -618,6 +621,8 @@ void queue_leave(struct sched *s, struct request *r)
 {
     struct line *l = r->line;
     bool first = l->head == r;
+    if (first)
+        claim_drop(s, l);
     if (r->prev)
         r->prev->next = r->next;
     else

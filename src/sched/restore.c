@@ -48,6 +48,9 @@ static int settle_in(struct sched *s, struct request *r, const struct sched_rest
         return rc;
     }
     try_keep(s);
+    calendar_occupy(s, r);
+    for (uint32_t i = 0; i < r->place_count; i++)
+        claims_drop_at(s, r->place[i].node);
     memset(r->taken, 1, r->place_count);
     tenant_charge(s, r, true);
     request_run(s, r, e->start_ms);

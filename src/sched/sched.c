@@ -6,11 +6,15 @@
 #include "sched_impl.h"
 
 #define HALF_LIFE_MS (7ull * 24 * 3600 * 1000)
+#define PROTECT      8
+#define PATIENCE_MS  (15ull * 60 * 1000)
 
 void sched_policy_init(struct sched_policy *policy)
 {
-    *policy =
-        (struct sched_policy){ .half_life_ms = HALF_LIFE_MS, .tenancy = POOL_ISOLATED };
+    *policy = (struct sched_policy){ .half_life_ms = HALF_LIFE_MS,
+                                     .tenancy = POOL_ISOLATED,
+                                     .protect = PROTECT,
+                                     .patience_ms = PATIENCE_MS };
     place_policy_init(&policy->place);
 }
 
@@ -22,6 +26,8 @@ int sched_create(const struct sched_policy *policy, struct sched **out, struct s
     s->policy = *policy;
     if (!s->policy.half_life_ms)
         s->policy.half_life_ms = HALF_LIFE_MS;
+    if (s->policy.protect > SCHED_MAX_PROTECT)
+        s->policy.protect = SCHED_MAX_PROTECT;
     s->tenant = calloc(SCHED_MAX_TENANTS, sizeof *s->tenant);
     s->gang = calloc(SCHED_MAX_GANG, sizeof *s->gang);
     if (!s->tenant || !s->gang || queue_create(s) || learn_create(s) || evict_create(s) ||
@@ -52,6 +58,7 @@ void sched_destroy(struct sched *s)
             free(s->tenant[i].turn[t].line);
         free(s->tenant[i].lease);
     }
+    claims_finish(s);
     queue_destroy(s);
     learn_destroy(s);
     evict_destroy(s);
@@ -97,6 +104,8 @@ static int open_node(struct sched *s, uint32_t node, bool open, struct sl_err *e
     struct node_hold *h = &s->hold[node];
     if (h->nominee && !open && queue_prepare(s, h->nominee))
         return sl_fail(err, SL_INTERNAL, "scheduler: out of memory");
+    if (!open)
+        claims_drop_at(s, node);
     h->closed = !open;
     s->gains++;
     if (h->nominee && !open) {
@@ -106,7 +115,7 @@ static int open_node(struct sched *s, uint32_t node, bool open, struct sl_err *e
         queue_return(s, r);
         return 0;
     }
-    if (h->nominee)
+    if (h->nominee || h->claim)
         return 0;
     pool_set_open(s->pool, node, open);
     if (open)
@@ -119,6 +128,7 @@ static int give_back(struct sched *s, struct request *r)
 {
     int rc = 0;
     s->gains++;
+    calendar_vacate(s, r);
     for (uint32_t i = 0; i < r->place_count; i++)
         pool_give(s->pool, option_ask(&r->form->option[r->option], i), &r->place[i]);
     tags_hold(s, r, false);
@@ -203,8 +213,9 @@ static int take_event(struct sched *s, const struct sched_event *e, struct sl_er
     case SCHED_SET_PRIORITY:
         return queue_set_priority(s, &e->priority, err);
     case SCHED_TICK:
+        rc = claims_tick(s);
         queue_seek_again(s);
-        return 0;
+        return rc;
     }
     return sl_fail(err, SL_INVALID, "no such event");
 }
@@ -255,6 +266,10 @@ int sched_find(const struct sched *s, uint64_t id, struct sched_view *out)
         out->option = r->line->option;
         out->group = r->line->group;
         out->unproven = r->line->unproven;
+        if (r->line->claim && r == r->line->head) {
+            out->start_ms = r->line->claim->start_ms;
+            out->basis = r->line->claim->basis;
+        }
     }
     return 0;
 }
@@ -319,6 +334,7 @@ void sched_check(const struct sched *s)
     pool_check(s->pool);
     tally_check(s);
     tags_check(s);
+    claims_check(s);
     for (uint32_t i = 0; i <= s->request_mask; i++)
         for (const struct request *r = s->request[i]; r; r = r->chain)
             check_request(s, r, sum);

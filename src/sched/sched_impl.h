@@ -45,6 +45,8 @@ struct line {
     uint32_t blocked_by; /* the tenant whose limit bars a model, or TENANT_NONE */
     uint32_t option, group;
     bool unproven;
+    struct claim *claim;    /* its head's planned place */
+    uint64_t plan_after_ms; /* there was none: sought again then */
     bool searched; /* for victims, in vain; not again before a tick or another quota.
                     * Parked for room and not searched: it waits for its turn to be. */
     struct line *parked_next, *parked_prev;
@@ -53,6 +55,25 @@ struct line {
 
 #define TURN_NOT    UINT32_MAX
 #define TENANT_NONE UINT32_MAX
+
+/* Who is on a node, or claims to be: a place of a lease, or of a claim. */
+struct occupant {
+    struct occupant *next, *prev;
+    struct request *r;
+    struct claim *claim;
+    uint32_t place;
+};
+
+/* A planned place for the first of a line: it begins there when what is in its way has
+ * ended, at start_ms at the latest if limits say so. */
+struct claim {
+    struct line *line;
+    uint32_t option, place_count;
+    struct pool_place *place;
+    struct occupant *here; /* by place */
+    uint64_t start_ms;
+    enum sched_basis basis;
+};
 
 struct request {
     struct request *chain; /* by id */
@@ -64,6 +85,7 @@ struct request {
     uint64_t min_run_ms, start_ms;
     uint64_t work_ms, attained_ms;
     uint64_t limit_ms; /* 0: none */
+    uint64_t submit_ms;
     enum sched_state state;
     bool restored; /* its places were given, not chosen */
     uint32_t option;
@@ -71,6 +93,7 @@ struct request {
     struct pool_place *place;
     uint64_t models;             /* that it holds something of */
     uint64_t *milli;             /* … how much, in their order */
+    struct occupant *here;       /* by place: in the list of its node */
     struct request *next, *prev; /* in the line while pending */
     uint32_t lease_at;           /* among its tenant's leases while it runs */
     /* nominated */
@@ -140,6 +163,7 @@ struct learned;   /* learn.c */
 struct victim;    /* evict.c */
 struct candidate; /* within.c */
 struct answer;    /* evict.c */
+struct due;       /* claim.c */
 
 /* A search counts its steps, of about 100 ns each; this many for an event.  One that took
  * more is paid by the next events, which seek less. */
@@ -147,9 +171,11 @@ struct answer;    /* evict.c */
 
 /* A node that others wait for, or that is closed. */
 struct node_hold {
-    bool closed;             /* by the operator */
-    struct request *nominee; /* who waits here; the node takes nothing else */
-    uint32_t waiting;        /* places of it that are not free yet */
+    bool closed;                    /* by the operator */
+    struct request *nominee;        /* who waits here; the node takes nothing else */
+    uint32_t waiting;               /* places of it that are not free yet */
+    struct occupant *lease, *claim; /* places of what runs, and of what is to */
+    bool shut;                      /* scratch of planning */
 };
 
 struct sched {
@@ -180,6 +206,13 @@ struct sched {
     struct candidate *candidate;
     uint32_t candidate_room;
     uint32_t steps; /* left to a search */
+    struct claim *claim[SCHED_MAX_PROTECT];
+    uint32_t claim_count, claim_turn;
+    uint64_t claims_dropped;
+    const struct request *placing; /* who may go to claimed nodes, if it leaves in time */
+    struct due *due;
+    uint32_t due_count, due_room;
+    uint64_t plan_steps; /* left to planning at this tick */
     struct tags tags;
     uint64_t rounds; /* of evictions */
     bool gave_up;    /* it had too few */
@@ -377,10 +410,70 @@ int nomination_left(struct sched *s, const struct request *v);
 /* It will not come: give back what it took. */
 void nomination_drop(struct sched *s, struct request *r);
 
-/* ---- calendar.c: when what runs ends ---- */
+/* ---- calendar.c: when what runs ends, and what is on a node when ---- */
 
-/* It ends by then, if it started when it says: by its limit; UINT64_MAX: nobody knows. */
+struct ending {
+    uint64_t ms; /* after now */
+    enum sched_basis basis;
+};
+
+/* It ends by then, by its limit; UINT64_MAX: nobody knows. */
 uint64_t calendar_bound(const struct request *r);
+/* … if it starts then. */
+uint64_t calendar_until(const struct request *r, uint64_t from_ms);
+/* When it probably ends: by its limit, or its prediction, or as long again as it ran. */
+struct ending calendar_ending(const struct sched *s, const struct request *r);
+
+/* Its places, in the lists of their nodes. */
+void calendar_occupy(struct sched *s, struct request *r);
+void calendar_vacate(struct sched *s, struct request *r);
+void calendar_enter(struct sched *s, struct claim *c);
+void calendar_leave(struct sched *s, struct claim *c);
+
+/* How other claims are seen. */
+enum claims_seen {
+    CLAIMS_PLANNED, /* as they are planned */
+    CLAIMS_BEGUN,   /* … those of unknown start as if they began now: for new work */
+    CLAIMS_FIRM,    /* only those of a start that is sure */
+};
+
+/* The first `count` places of an option; their own claim is not in their way. */
+struct wanted {
+    const struct sched_option *option;
+    const struct pool_place *place;
+    uint32_t count;
+    const struct claim *self;
+    enum claims_seen others;
+};
+
+uint64_t calendar_claim_ends(const struct sched *s, const struct claim *c);
+bool calendar_overlaps(const struct sched *s, const struct claim *c, uint64_t from_ms,
+                       uint64_t until_ms);
+/* From then until then, do those of the places that are on this node have what they use, as
+ * far as ends are trusted, beside what runs and what is claimed? */
+bool calendar_holds(const struct sched *s, const struct wanted *w, uint32_t node,
+                    uint64_t from_ms, uint64_t until_ms, enum sched_basis trust);
+/* The earliest start for all; UINT64_MAX: never. */
+uint64_t calendar_earliest(const struct sched *s, const struct wanted *w, uint64_t lasts_ms,
+                           enum sched_basis trust);
+
+/* ---- claim.c: planned places ---- */
+
+void claims_finish(struct sched *s);
+/* Those who wait too long claim; claims are reviewed. */
+int claims_tick(struct sched *s);
+/* The line's claim, if it has one, is over. */
+void claim_drop(struct sched *s, struct line *l);
+void claims_drop_at(struct sched *s, uint32_t node);
+/* Inside a try: place `at` of s->gang, for s->placing, on a claimed node. */
+int claims_find(struct sched *s, const struct sched_option *o, const struct pool_ask *a,
+                uint32_t at);
+/* Inside a try: all places of its own claim, into s->gang; -SL_NO_CAPACITY: not yet. */
+int claim_take(struct sched *s, const struct request *r, uint32_t option, uint64_t models);
+/* Claimed nodes are open to whom their claims give way, and closed again. */
+void claims_step_aside(struct sched *s, const struct request *r, bool reclaim);
+void claims_step_back(struct sched *s);
+void claims_check(const struct sched *s);
 
 /* ---- tally.c: what leases add up to ---- */
 

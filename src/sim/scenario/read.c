@@ -711,11 +711,19 @@ static void read_tenants(struct reader *r)
     r->s->policy.tenancy = POOL_ISOLATED;
 }
 
+static void read_protect(struct reader *r)
+{
+    r->s->policy.protect = (uint32_t)words_count(&r->w, "how many", 0, SCHED_MAX_PROTECT);
+}
+
+static void read_patience(struct reader *r)
+{
+    r->s->policy.patience_ms = words_duration(&r->w);
+}
+
 static const struct clause policy_clauses[] = {
-    { "order", read_order },
-    { "place", read_place },
-    { "tick", read_tick },
-    { "tenants", read_tenants },
+    { "order", read_order },     { "place", read_place },     { "tick", read_tick },
+    { "tenants", read_tenants }, { "protect", read_protect }, { "patience", read_patience },
 };
 
 static void read_policy(struct reader *r)

@@ -5,12 +5,14 @@
 #include "pools.h"
 #include "sched/explain.h"
 
-static bool failed;
+static bool failed, planned;
+static uint64_t now_ms;
 
 static void apply(struct sched *s, struct sched_event *e)
 {
     const struct sched_decision *d;
     uint32_t count;
+    e->now_ms = now_ms;
     int rc = sched_apply(s, e, &d, &count, NULL);
     failed |= rc == -SL_INTERNAL;
 }
@@ -61,7 +63,9 @@ static bool a_life(void)
 {
     struct sched_policy policy;
     struct sched *s;
+    struct sched_view view;
     failed = false;
+    now_ms = 0;
     sched_policy_init(&policy);
     if (sched_create(&policy, &s, NULL))
         return false;
@@ -78,6 +82,14 @@ static bool a_life(void)
     submit(s, 102, 70, 2, 900);
     explain(s, 70);
     explain(s, 101);
+    submit(s, 103, 10, 1, 1000);
+    now_ms = 15 * 60 * 1000; /* who waits has a planned place */
+    for (int i = 0; i < 2; i++) {
+        struct sched_event e = { .kind = SCHED_TICK };
+        apply(s, &e);
+    }
+    planned |= !sched_find(s, 103, &view) && view.basis;
+    submit(s, 104, 10, 1, 100);
     for (uint32_t node = 0; node < 2; node++) {
         struct sched_event e = { .kind = SCHED_OPEN_NODE };
         e.open.node = node;
@@ -85,7 +97,7 @@ static bool a_life(void)
         e.open.open = true;
         apply(s, &e);
     }
-    for (uint64_t id = 1; id <= 102; id++) {
+    for (uint64_t id = 1; id <= 104; id++) {
         struct sched_event e = { .kind = SCHED_END, .end = id };
         apply(s, &e);
     }
@@ -99,6 +111,7 @@ static void the_nth_allocation_fails(void **state)
 {
     static const struct nth_alloc_row row = { "a life in the scheduler core", a_life };
     nth_alloc_rows(&row, 1);
+    ROW("somebody was given a planned place", planned);
 }
 
 static const struct CMUnitTest tests[] = { cmocka_unit_test(the_nth_allocation_fails) };

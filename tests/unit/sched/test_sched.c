@@ -43,6 +43,74 @@ static const struct {
       "n 1; s 1 0 50 1000; s 2 0 50 500 l10; s 3 0 50 500 l20; e 2; e 1; ! 3",
       "+1 +3 3<20" },
 
+    /* protection from being passed for ever, after 900 s */
+    { "who waits too long has a place, and newcomers do not pass",
+      "n 1 0 2; s 1 0 50 1000 f l2000000; s 2 0 50 1000 f l1000000; s 3 0 50 2*1000 f;"
+      " @900000; k; ~ 3; e 2; s 4 0 50 1000 f; e 1; e 3",
+      "+1 +2 @900000 3>2000000l +3 +4" },
+    { "… before that they do",
+      "n 1 0 2; s 1 0 50 1000 f l2000000; s 2 0 50 1000 f l1000000; s 3 0 50 2*1000 f;"
+      " @899999; k; ~ 3; e 2; s 4 0 50 1000 f",
+      "+1 +2 @899999 3>0- +4" },
+    { "… and later, who is gone before it starts",
+      "n 1 0 2; s 1 0 50 1000 f l2000000; s 2 0 50 1000 f; s 3 0 50 2*1000 f; @900000;"
+      " e 2; k; s 4 0 50 1000 f l1100001; s 5 0 50 1000 f l1100000; e 5; e 1",
+      "+1 +2 @900000 +5 +3" },
+    { "… or who leaves it the room, slice by slice",
+      "n 2; s 1 0 50 1000 f l2000000; s 2 0 50 300 f; s 3 0 50 1000 f; @900000; k; ~ 3;"
+      " s 4 0 50 600 f; s 5 0 50 100 f; e 1",
+      "+1 +2 @900000 3>2000000l +4 +5 +3" },
+    { "… host CPU, too",
+      "n 2; s 1 0 50 1000 f l2000000; s 2 0 50 c8000 f l2000000; s 3 0 50 c16000 f; "
+      "@900000;"
+      " k; ~ 3; s 4 0 50 c1000; s 5 0 50 c8000 l1100000; e 5; e 2",
+      "+1 +2 @900000 3>2000000l +5 +3" },
+    { "a place is where it starts first",
+      "n 1 0 2; s 1 0 50 1000 f l3000000; s 2 0 50 1000 f l2000000; s 3 0 50 1000 f;"
+      " @900000; k; ~ 3; e 1; e 2",
+      "+1 +2 @900000 3>2000000l +3" },
+    { "what starts before its place is ready starts elsewhere, and the place is free",
+      "n 1 0 2; s 1 0 50 1000 f l3000000; s 2 0 50 1000 f l2000000; s 3 0 50 1000 f;"
+      " @900000; k; e 1; s 4 0 50 1000 f; e 2",
+      "+1 +2 @900000 +3 +4" },
+    { "predictions do where there is no limit",
+      "n 1; s 1 0 50 1000 f w2000000; s 2 0 50 1000 f; @900000; k; ~ 2",
+      "+1 @900000 2>2000000p" },
+    { "nothing is known: as long again as it ran, and nobody may come between",
+      "n 1 0 2; s 1 0 50 1000 f; s 2 0 50 1000 f; s 3 0 50 2*1000 f; @900000; k; ~ 3; e 2;"
+      " s 4 0 50 1000 f l1; e 1; e 3",
+      "+1 +2 @900000 3>1800000u +3 +4" },
+    { "when it is cancelled the place is free",
+      "n 1 0 2; s 1 0 50 1000 f; s 2 0 50 1000 f; s 3 0 50 2*1000 f; @900000; k; e 2;"
+      " s 4 0 50 1000 f; e 3",
+      "+1 +2 @900000 +4" },
+    { "when a node of it closes it is planned again",
+      "n 1 0 3; s 1 0 50 1000 f l2000000; s 2 0 50 1000 f l2000000; s 9 0 50 1000 f "
+      "l4000000;"
+      " s 3 0 50 2*1000 f; @900000; k; ~ 3; c 0; ~ 3; k; ~ 3",
+      "+1 +2 +9 @900000 3>2000000l 3>0- 3>4000000l" },
+    { "one that finds no place keeps nobody from his",
+      "n 1 0 2; c 1; s 1 0 50 1000 f l2000000; s 3 0 50 2*1000 f; s 2 0 50 1000 f;"
+      " @900000; k; ~ 3; ~ 2; e 1; o 1",
+      "+1 @900000 3>0- 2>2000000l +2" },
+    { "the more important passes by right, and its place is another's no more",
+      "n 1 0 2; s 1 0 10 1000; s 2 0 60 1000 f l1000000; s 3 0 50 2*1000 f; @900000; k;"
+      " s 4 0 60 1000 f; e 1; ~ 3; e 4; e 2",
+      "+1 +2 @900000 -1p4 +4 3>0- +3" },
+    { "of two that are planned the second goes first where that costs the first nothing",
+      "n 1 0 2; s 1 0 50 1000 f l2000000; s 2 0 50 1000 f l1000000; s 3 0 50 2*1000 f;"
+      " s 4 0 50 1000 f l500000; @900000; k; ~ 3; ~ 4; @1000000; e 2; e 4; @2000000; e 1",
+      "+1 +2 @900000 3>2000000l 4>1000000l @1000000 +4 @2000000 +3" },
+    { "… and waits where it would",
+      "n 1 0 2; s 1 0 50 1000 f l2000000; s 2 0 50 1000 f l1000000; s 3 0 50 2*1000 f"
+      " l1000000; s 4 0 50 1000 f; @900000; k; ~ 3; ~ 4; @1000000; e 2; @2000000; e 1; e 3",
+      "+1 +2 @900000 3>2000000l 4>3000000l @1000000 @2000000 +3 +4" },
+    { "a better place replaces one that is worse",
+      "n 1 0 3; s 1 0 50 1000 f l2000000; s 2 0 50 1000 f l4000000; s 9 0 50 1000 f "
+      "l5000000;"
+      " s 3 0 50 2*1000 f; @900000; k; ~ 3; e 9; k; ~ 3; s 4 0 50 1000 f; e 2; e 1",
+      "+1 +2 +9 @900000 3>4000000l 3>2000000l +3 +4" },
+
     /* gangs and alternatives */
     { "a gang is whole", "n 1 0 2; s 1 0 50 3*600; s 2 0 50 2*600", "+2" },
     { "a gang that has no place takes none",
@@ -523,6 +591,45 @@ static void a_price_is_set_before_anything_is_held(void **state)
     }
 }
 
+/* A gang of all nodes under a stream of small work with limits that never leaves a node
+ * empty: it starts, if protected, and does not, if not. */
+static uint64_t gang_starts_ms(uint64_t patience_ms)
+{
+    struct script r = { 0 };
+    struct sched_policy policy;
+    struct sched_view v;
+    char line[64];
+    sched_policy_init(&policy);
+    policy.patience_ms = patience_ms;
+    if (sched_create(&policy, &r.s, NULL))
+        abort();
+    script_run(&r, "n 2 0 3");
+    for (uint64_t t = 0; t < 200; t++) {
+        snprintf(line, sizeof line, "@%lu; s %lu 0 50 500 f l15000; k", t * 1000, 1000 + t);
+        script_run(&r, line);
+        if (t == 20)
+            script_run(&r, "s 1 0 50 3*2x1000 f");
+        if (t >= 20 && !sched_find(r.s, 1, &v) && v.state == SCHED_RUNNING) {
+            script_close(&r);
+            return t * 1000;
+        }
+        r.answer[0] = '\0';
+        snprintf(line, sizeof line, "e %lu", 1000 + t - 15);
+        if (t >= 15 && !sched_find(r.s, 1000 + t - 15, &v))
+            script_run(&r, line);
+    }
+    script_close(&r);
+    return 0;
+}
+
+static void a_gang_is_not_passed_for_ever(void **state)
+{
+    uint64_t starts = gang_starts_ms(30000);
+    ROW("it starts when its patience and the limits of the others are over",
+        starts && starts <= 20000 + 30000 + 15000 + 1000);
+    ROW("… which nothing else brings about", !gang_starts_ms(0));
+}
+
 /* ---- the steps of a search ---- */
 
 /* So many steps are left for the next event; below 0: searches before took more. */
@@ -568,6 +675,7 @@ static void a_search_has_its_steps(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_gang_is_not_passed_for_ever),
     cmocka_unit_test(a_search_has_its_steps),
     cmocka_unit_test(a_price_is_set_before_anything_is_held),
     cmocka_unit_test(decisions_are_as_said),

@@ -25,6 +25,7 @@ struct known {
     uint32_t place_option, place_count;
     struct pool_place place[8];
     uint64_t by;
+    uint64_t promised_ms; /* it starts by then, by what has limits; 0: nothing is */
 };
 
 struct run {
@@ -40,7 +41,7 @@ struct run {
         limit[TENANTS][MODELS + 1];
     uint64_t most[TENANTS][MODELS + 1]; /* the limit, or what was restored above it */
     uint32_t price[MODELS];
-    uint32_t evictions, restored;
+    uint32_t evictions, restored, promises;
     enum sched_order order;
 };
 
@@ -150,6 +151,12 @@ static void check_shares(struct run *r, const struct known *v, const struct know
         }
 }
 
+static void forget_promises(struct run *r)
+{
+    for (uint32_t id = 1; id <= r->submitted; id++)
+        r->known[id].promised_ms = 0;
+}
+
 static void take_decisions(struct run *r, const struct sched_decision *d, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -158,6 +165,8 @@ static void take_decisions(struct run *r, const struct sched_decision *d, uint32
             if (k->state == SCHED_PENDING)
                 hold(r, k);
             ROW("granted once", k->state == SCHED_PENDING || k->state == SCHED_NOMINATED);
+            ROW("who was promised a start has it",
+                !k->promised_ms || r->now_ms <= k->promised_ms);
             k->state = SCHED_RUNNING;
             k->start_ms = r->now_ms;
             continue;
@@ -168,6 +177,7 @@ static void take_decisions(struct run *r, const struct sched_decision *d, uint32
             struct known *v = &r->known[d[i].id];
             check_victim(r, v, by, &d[i]);
             charge(r, v, false);
+            forget_promises(r); /* who makes room by right may break them */
             v->state = SCHED_LEAVING;
             v->ran_ms = r->now_ms - v->start_ms;
             v->by = d[i].by;
@@ -343,6 +353,23 @@ static void apply_to_twin(struct run *r, int rc, const struct sched_decision *d,
     sched_log_close(&reader);
 }
 
+/* A start that rests on limits only gets better. */
+static void check_promises(struct run *r)
+{
+    for (uint32_t id = 1; id <= r->submitted; id++) {
+        struct known *k = &r->known[id];
+        struct sched_view v;
+        bool firm = !sched_find(r->s, id, &v) && v.basis == SCHED_BASIS_LIMITS;
+        if (firm && v.start_ms < r->now_ms)
+            fprintf(stderr, "DBG id %u start %lu now %lu\n", id, v.start_ms, r->now_ms);
+        ROW("a promised start is still to come", !firm || v.start_ms >= r->now_ms);
+        ROW("… and no later than it was",
+            !firm || !k->promised_ms || v.start_ms <= k->promised_ms);
+        k->promised_ms = firm ? v.start_ms : 0;
+        r->promises += firm;
+    }
+}
+
 static void apply(struct run *r, struct sched_event *e)
 {
     const struct sched_decision *d;
@@ -355,6 +382,7 @@ static void apply(struct run *r, struct sched_event *e)
     ROW("no event is refused", rc == 0);
     apply_to_twin(r, rc, d, count);
     take_decisions(r, d, count);
+    check_promises(r);
     sched_check(r->s);
     for (uint32_t t = 0; t < TENANTS; t++)
         for (uint32_t m = 0; m <= MODELS; m++) {
@@ -521,6 +549,8 @@ static void begin(struct run *r, uint64_t seed)
     r->policy.order = r->order = rng_below(&r->rng, 3);
     if (rng_below(&r->rng, 3) < 2)
         r->policy.tenancy = rng_below(&r->rng, POOL_ALL_SHARING + 1);
+    r->policy.protect = rng_below(&r->rng, 9);
+    r->policy.patience_ms = 3000 * rng_below(&r->rng, 3);
     if (sched_create(&r->policy, &r->s, NULL) || sched_create(&r->policy, &r->twin, NULL))
         abort();
     memset(r->limit, 0xff, sizeof r->limit);
@@ -557,10 +587,32 @@ static void begin(struct run *r, uint64_t seed)
         set_quota(r);
 }
 
+/* Time passes; whose limit it reaches is ended. */
+static void pass(struct run *r, uint64_t ms)
+{
+    uint64_t until = r->now_ms + ms;
+    for (;;) {
+        struct known *next = NULL;
+        for (uint32_t id = 1; id <= r->submitted; id++) {
+            struct known *k = &r->known[id];
+            if (!k->over && (k->state == SCHED_RUNNING || k->state == SCHED_LEAVING) &&
+                k->q.limit_ms && k->start_ms + k->q.limit_ms <= until &&
+                (!next || k->start_ms + k->q.limit_ms < next->start_ms + next->q.limit_ms))
+                next = k;
+        }
+        if (!next)
+            break;
+        if (next->start_ms + next->q.limit_ms > r->now_ms)
+            r->now_ms = next->start_ms + next->q.limit_ms;
+        end_one(r, next);
+    }
+    r->now_ms = until;
+}
+
 static void one_event(struct run *r)
 {
     uint32_t dice = rng_below(&r->rng, 100);
-    r->now_ms += rng_below(&r->rng, 500);
+    pass(r, rng_below(&r->rng, 500));
     if (dice < 3 && r->submitted < REQUESTS) {
         restore(r, &r->known[r->submitted + 1]);
     } else if (dice < 45 && r->submitted < REQUESTS) {
@@ -599,7 +651,7 @@ static void comes_to_rest(struct run *r)
     for (int round = 0; round < 200; round++) {
         struct sched_event tick = { .kind = SCHED_TICK };
         uint32_t gone = 0, last = r->submitted;
-        r->now_ms += 10000;
+        pass(r, 10000);
         for (uint32_t id = 1; id <= last; id++) {
             struct known *k = &r->known[id];
             if (k->over || k->state != SCHED_LEAVING)
@@ -629,7 +681,7 @@ static void random_sequences(void **state)
 {
     const char *more = getenv("SLUICE_SEQUENCES");
     int rounds = more ? atoi(more) : 60;
-    uint32_t evictions = 0, restored = 0;
+    uint32_t evictions = 0, restored = 0, promises = 0;
     static struct run r;
     for (int i = 0; i < rounds; i++) {
         begin(&r, 7000 + (uint64_t)i);
@@ -640,12 +692,14 @@ static void random_sequences(void **state)
         comes_to_rest(&r);
         evictions += r.evictions;
         restored += r.restored;
+        promises += r.promises;
         sched_destroy(r.s);
         sched_destroy(r.twin);
         buf_finish(&r.log);
     }
-    ROW("the sequences evict and restore", evictions && restored);
-    print_message("%d sequences, %u evictions, %u restored\n", rounds, evictions, restored);
+    ROW("the sequences evict, restore and promise", evictions && restored && promises);
+    print_message("%d sequences, %u evictions, %u restored, %u promises looked at\n",
+                  rounds, evictions, restored, promises);
 }
 
 static const struct CMUnitTest tests[] = {

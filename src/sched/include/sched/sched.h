@@ -22,6 +22,7 @@
  *     restored or by what it held before its limit fell;
  *   - who must be apart from a tag is, as long as both run;
  *   - the lower class (pool_ask.lower) makes nobody wait or go, and is in no quota;
+ *   - who has a planned start that rests on limits starts no later, whoever comes after;
  *   - nothing is evicted unless all of its pre-emptor is placed by it, and what
  *     need not go stays;
  *   - after a reclaim the reclaimer is at or below what it deserves, of the model or of
@@ -40,6 +41,7 @@
 #define SCHED_MAX_GANG    4096 /* asks of one option in all */
 #define SCHED_MAX_TAGS    4
 #define SCHED_MAX_TIES    4
+#define SCHED_MAX_PROTECT 64
 #define SCHED_NO_LIMIT    UINT64_MAX
 #define SCHED_ALL_MODELS  POOL_MAX_MODELS /* of a quota */
 #define SCHED_ROOT        0u              /* the tenant above all; it always exists */
@@ -219,6 +221,10 @@ struct sched_policy {
     uint64_t half_life_ms; /* of past use in the fair share; default 7 days */
     uint32_t tenancy;      /* ways to share a device in which two tenants may meet on one, a
                             * bit each; default POOL_ISOLATED (pool_set_tenancy) */
+    /* So many that wait for room longer than this, in the fair order, get a planned place that
+     * nobody's arrival delays: 8, at most SCHED_MAX_PROTECT; 15 minutes.  0: none. */
+    uint32_t protect;
+    uint64_t patience_ms;
 };
 
 struct sched;
@@ -257,6 +263,15 @@ enum sched_verdict {
     SCHED_BEING_MADE, /* others were told to make room */
 };
 
+/* By what a planned start is known; in doubt the last of these. */
+enum sched_basis {
+    SCHED_BASIS_NONE, /* there is no plan */
+    SCHED_BASIS_NOW,
+    SCHED_BASIS_LIMITS,      /* it starts by then at the latest */
+    SCHED_BASIS_PREDICTIONS, /* of how long others run */
+    SCHED_BASIS_UNKNOWN,     /* as if all ran as long again as they did */
+};
+
 struct sched_view {
     enum sched_state state;
     enum sched_verdict verdict;
@@ -266,6 +281,8 @@ struct sched_view {
     bool unproven; /* the search gave up: a place there may be, it was not found */
     uint32_t place_count;
     const struct pool_place *place; /* lent until the next event */
+    uint64_t start_ms;              /* of what waits and has a planned place */
+    enum sched_basis basis;
     uint64_t end_ms; /* of what runs: it ends by then, by its limit; 0: not known */
 };
 

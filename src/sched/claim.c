@@ -479,6 +479,24 @@ static int plan_new(struct sched *s, struct line *l)
     return rc;
 }
 
+int claim_estimate(struct sched *s, struct line *l, uint64_t *start_ms,
+                   enum sched_basis *basis)
+{
+    struct search q = { .line = l, .before_ms = UINT64_MAX };
+    const struct claim *c = l->claim;
+    int rc = 0;
+    if (!c && l->verdict == SCHED_NO_ROOM) {
+        rc = plan_by_best(s, &q);
+        c = q.found;
+    }
+    if (rc)
+        return rc;
+    *start_ms = c ? c->start_ms : 0;
+    *basis = c ? c->basis : SCHED_BASIS_NONE;
+    claim_free(q.found);
+    return 0;
+}
+
 /* A better place?  Where ends are guessed it must be better by half, as guesses move. */
 static int plan_again(struct sched *s, struct claim *c)
 {

@@ -274,6 +274,19 @@ int sched_find(const struct sched *s, uint64_t id, struct sched_view *out)
     return 0;
 }
 
+int sched_estimate(struct sched *s, uint64_t id, uint64_t *start_ms,
+                   enum sched_basis *basis)
+{
+    const struct request *r = request_by_id(s, id);
+    if (!r)
+        return -SL_NOT_FOUND;
+    if (r->state == SCHED_PENDING)
+        return claim_estimate(s, r->line, start_ms, basis);
+    *start_ms = r->state == SCHED_NOMINATED ? 0 : r->start_ms;
+    *basis = r->state == SCHED_NOMINATED ? SCHED_BASIS_NONE : SCHED_BASIS_NOW;
+    return 0;
+}
+
 const struct pool *sched_pool(const struct sched *s)
 {
     return s->pool;

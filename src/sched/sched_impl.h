@@ -462,6 +462,9 @@ uint64_t calendar_earliest(const struct sched *s, const struct wanted *w, uint64
 void claims_finish(struct sched *s);
 /* Those who wait too long claim; claims are reviewed. */
 int claims_tick(struct sched *s);
+/* When the line's first would start; nothing is recorded. */
+int claim_estimate(struct sched *s, struct line *l, uint64_t *start_ms,
+                   enum sched_basis *basis);
 /* The line's claim, if it has one, is over. */
 void claim_drop(struct sched *s, struct line *l);
 void claims_drop_at(struct sched *s, uint32_t node);

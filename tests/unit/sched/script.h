@@ -30,6 +30,7 @@
  *   ! 7                    the answer says by when 7 has ended: "7<60000"
  *   ~ 7                    … when it will start: "7>60000l", by limits (n: now, p: predictions,
  *                          u: unknown); "7>0-": no plan
+ *   = 7                    … when it would start, if it were planned now
  *   ? 7                    the answer says on which nodes 7 has its places: "7=0,0,2"
  * Commands are separated by ';'.  The answer lists the decisions: "+7" granted,
  * "+7/1" by its second option, "-5p7" told to go by priority for 7, "-5r7" by reclaim, "-5s7" by service, "!7"
@@ -274,6 +275,18 @@ static inline void script_start(struct script *r, uint64_t id)
              v.start_ms, "-nlpu"[v.basis]);
 }
 
+static inline void script_estimate(struct script *r, uint64_t id)
+{
+    uint64_t start_ms;
+    enum sched_basis basis;
+    size_t at = strlen(r->answer);
+    if (sched_estimate(r->s, id, &start_ms, &basis))
+        abort();
+    sched_check(r->s);
+    snprintf(r->answer + at, sizeof r->answer - at, "%s%lu=%lu%c", at ? " " : "", id,
+             start_ms, "-nlpu"[basis]);
+}
+
 static inline void script_until(struct script *r, uint64_t id)
 {
     struct sched_view v;
@@ -334,6 +347,9 @@ static inline void script_command(struct script *r, char **word, int words)
         e.kind = SCHED_SET_PRICE;
         e.price = (struct sched_price){ n[1], n[2] };
         break;
+    case '=':
+        script_estimate(r, n[1]);
+        return;
     case '~':
         script_start(r, n[1]);
         return;

@@ -64,6 +64,8 @@ static bool a_life(void)
     struct sched_policy policy;
     struct sched *s;
     struct sched_view view;
+    uint64_t start_ms;
+    enum sched_basis basis;
     failed = false;
     now_ms = 0;
     sched_policy_init(&policy);
@@ -90,6 +92,8 @@ static bool a_life(void)
     }
     planned |= !sched_find(s, 103, &view) && view.basis;
     submit(s, 104, 10, 1, 100);
+    submit(s, 105, 10, 1, 1000);
+    failed |= sched_estimate(s, 105, &start_ms, &basis) == -SL_INTERNAL;
     for (uint32_t node = 0; node < 2; node++) {
         struct sched_event e = { .kind = SCHED_OPEN_NODE };
         e.open.node = node;
@@ -97,7 +101,7 @@ static bool a_life(void)
         e.open.open = true;
         apply(s, &e);
     }
-    for (uint64_t id = 1; id <= 104; id++) {
+    for (uint64_t id = 1; id <= 105; id++) {
         struct sched_event e = { .kind = SCHED_END, .end = id };
         apply(s, &e);
     }

@@ -111,6 +111,20 @@ static const struct {
       " s 3 0 50 2*1000 f; @900000; k; ~ 3; e 9; k; ~ 3; s 4 0 50 1000 f; e 2; e 1",
       "+1 +2 +9 @900000 3>4000000l 3>2000000l +3 +4" },
 
+    /* when would it start? */
+    { "an estimate is of any that waits for room, and changes nothing",
+      "n 1 0 2; s 1 0 50 1000 f l2000; s 2 0 50 1000 f w3000; s 3 0 50 1000 f; s 4 0 50 "
+      "2*1000 f;"
+      " = 3; = 4; ~ 3; s 5 0 50 1000 f; e 1",
+      "+1 +2 3=2000l 4=3000p 3>0- +3" },
+    { "… after what is planned",
+      "n 1; s 1 0 50 1000 f l2000000; s 2 0 50 1000 f l1000000;"
+      " @900000; k; s 3 0 50 1000 f; = 2; = 3",
+      "+1 @900000 2=2000000l 3=3000000l" },
+    { "… of what runs: since when", "n 1; @7; s 1 0 50 1000; = 1", "@7 +1 1=7n" },
+    { "… and of what nothing known helps: none",
+      "n 1; t 1 0; q 1 0 0 500; s 1 1 50 1000; s 2 0 50 2x1000; = 1; = 2", "1=0- 2=0-" },
+
     /* gangs and alternatives */
     { "a gang is whole", "n 1 0 2; s 1 0 50 3*600; s 2 0 50 2*600", "+2" },
     { "a gang that has no place takes none",

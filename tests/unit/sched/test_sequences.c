@@ -319,6 +319,13 @@ static void check_waiting(struct run *r)
         ROW("states agree", v.state == k->state);
         if (v.state != SCHED_PENDING)
             continue;
+        if (!rng_below(&r->rng, 20)) { /* asked of one of the two, they decide the same */
+            uint64_t start_ms;
+            enum sched_basis basis;
+            ROW("an estimate is given", !sched_estimate(r->s, id, &start_ms, &basis));
+            ROW("… and by limits it is to come",
+                basis != SCHED_BASIS_LIMITS || start_ms >= r->now_ms);
+        }
         ROW("who waits is told why", v.verdict != SCHED_NOT_WAITING);
         for (uint32_t i = 0; i < k->q.option_count; i++)
             ROW("who could start does not wait", !could_start(r, k, &k->option[i]));

@@ -287,6 +287,16 @@ struct sched_view {
 };
 
 int sched_find(const struct sched *s, uint64_t id, struct sched_view *out);
+/*
+ * When would a request that waits for room start, and by what is that known?  As of the last
+ * event; planned as if it were protected from now on, and recorded nowhere: later events decide as if
+ * nobody had asked.  Of those that wait in one line (alike in all), the first is meant.
+ * SCHED_BASIS_NONE: there is no plan, as it does not wait for room, or nothing that is known makes
+ * any.  Searches on the one state: for somebody who asks, not for every request.
+ * -SL_NOT_FOUND, -SL_INTERNAL: no memory.
+ */
+int sched_estimate(struct sched *s, uint64_t id, uint64_t *start_ms,
+                   enum sched_basis *basis);
 const struct pool *sched_pool(const struct sched *s);
 /* Milli-devices of a model (SCHED_ALL_MODELS: of all, at their prices) that a tenant and
  * those below it hold, the evicted not counted, those to come in their place counted. */

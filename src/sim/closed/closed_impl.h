@@ -63,10 +63,11 @@ struct moment {
     uint32_t job, epoch;
 };
 
-/* Sums over the measured time: permille x ms. */
+/* Sums over the measured time. */
 struct books {
     uint64_t since_ms;
-    uint64_t allocated, occupied;
+    uint64_t allocated, occupied; /* permille x ms */
+    uint64_t waiting;             /* jobs x ms */
     double watt_ms;
 };
 

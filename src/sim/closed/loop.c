@@ -90,6 +90,7 @@ static void settle(struct closed *c)
         return;
     b->allocated += c->lent_permille * (to - from);
     b->occupied += c->busy_cards * 1000ull * (to - from);
+    b->waiting += c->waiting * (to - from);
     b->watt_ms += (c->idle_watt + c->busy_watt) * (double)(to - from);
 }
 
@@ -311,6 +312,7 @@ static int think(struct closed *c, uint32_t job)
 
 static int submit(struct closed *c, uint32_t job)
 {
+    settle(c);
     c->job[job].state = JOB_WAITS;
     c->job[job].submit_ms = c->job[job].since_ms = c->now_ms;
     c->waiting++;
@@ -376,10 +378,19 @@ static double arrival_mean_ms(const struct closed *c)
 
 /* ---- a run ---- */
 
+/* The scenario's nodes up to here, as many as are wanted of them. */
+static uint32_t nodes_until(const struct closed *c, uint32_t part)
+{
+    uint32_t nodes = 0;
+    for (uint32_t p = 0; p < part; p++)
+        nodes += closed_parts[p].nodes;
+    return (nodes * c->setup.nodes_permille + 500) / 1000;
+}
+
 static int add_nodes(struct closed *c)
 {
     for (uint32_t p = 0; p < CLOSED_PARTS; p++) {
-        uint32_t nodes = (closed_parts[p].nodes * c->setup.nodes_permille + 500) / 1000;
+        uint32_t nodes = nodes_until(c, p + 1) - nodes_until(c, p);
         for (uint32_t i = 0; i < max_u64(nodes, 1); i++) {
             if (c->node_count == CLOSED_MAX_NODES)
                 return sl_fail(c->err, SL_INVALID, "more than %d nodes", CLOSED_MAX_NODES);
@@ -507,6 +518,7 @@ static void sum_up(struct closed *c)
     r->allocated_pct = (double)c->books.allocated / capacity / 10;
     r->occupied_pct = (double)c->books.occupied / capacity / 10;
     r->wait_mean_s = sum / n;
+    r->wait_all_mean_s = (double)c->books.waiting / 1000 / n;
     r->wait_p50_s = quantile(c, 0.50);
     r->wait_p90_s = quantile(c, 0.90);
     r->wait_p99_s = quantile(c, 0.99);

@@ -166,14 +166,19 @@ static void print_table(FILE *out, const struct cards *c)
 
 /* ---- the command ---- */
 
-static int read_options(const struct sim_args *args, struct cards *c, struct sl_err *err)
+int cards_choose(const char *list, unsigned *system, unsigned *count, struct sl_err *err)
 {
     const char *names[CARDS_SYSTEMS];
-    unsigned count = 0;
-    while (count < CARDS_SYSTEMS && closed_system_name(count)) {
-        names[count] = closed_system_name(count);
-        count++;
+    unsigned all = 0;
+    while (all < CARDS_SYSTEMS && closed_system_name(all)) {
+        names[all] = closed_system_name(all);
+        all++;
     }
+    return sim_choose("policy", list, names, all, system, count, err);
+}
+
+static int read_options(const struct sim_args *args, struct cards *c, struct sl_err *err)
+{
     closed_setup_init(&c->setup);
     c->seeds = sim_count(args, "seeds", 5);
     c->setup.days = sim_count(args, "days", c->setup.days);
@@ -183,8 +188,7 @@ static int read_options(const struct sim_args *args, struct cards *c, struct sl_
     c->setup.heavy_permille = 10 * sim_count(args, "heavy", 100);
     c->setup.nodes_permille = 10 * sim_count(args, "cards", 100);
     c->setup.open_permille = 10 * sim_count(args, "offered", 0);
-    return sim_choose("policy", sim_value(args, "policy"), names, count, c->system,
-                      &c->systems, err);
+    return cards_choose(sim_value(args, "policy"), c->system, &c->systems, err);
 }
 
 static int run_all(struct sim *sim, struct cards *c, struct sl_err *err)

@@ -24,6 +24,9 @@ struct cards_figure {
 };
 extern const struct cards_figure cards_figures[];
 
+/* Systems by --policy; all if `list` is NULL.  `system` has room for CARDS_SYSTEMS. */
+int cards_choose(const char *list, unsigned *system, unsigned *count, struct sl_err *err);
+
 /* Over the seeds. */
 struct stats cards_stats(const struct cards *c, unsigned system,
                          const struct cards_figure *f);

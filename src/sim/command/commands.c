@@ -55,15 +55,34 @@ static const struct sim_option scenario_options[] = {
     { "seeds", "N", "runs with different chances, the same for each system (default: 5)", .min = 1, .max = 50 },
     { "policy", "LIST", "names between commas: partitioned, pool-strict, pool-backfill, pool-shared,"
       " sluice-exact, sluice (default: all); the first is what the others are compared with" },
-    { "sessions", "PERCENT", "of the scenario's 251 sessions (default: 100)", .min = 1, .max = 1000 },
+    { "sessions", "PERCENT", "of the scenario's 248 sessions (default: 100)", .min = 1, .max = 1000 },
     { "think", "MINUTES", "mean time to think (default: 60)", .min = 1, .max = 100000 },
     { "heavy", "PERCENT", "of the shares of jobs on 2, 4 and 8 cards (default: 100)", .min = 1, .max = 300 },
-    { "cards", "PERCENT", "of the nodes, each department's rounded to nodes (default: 100)", .min = 5, .max = 1000 },
+    { "cards", "PERCENT", "of the 25 nodes; each department keeps one (default: 100)", .min = 5, .max = 1000 },
     { "offered", "PERCENT", "no sessions: arrivals at random that offer so much of the cards' native work",
       .min = 1, .max = 300 },
     { "warm-days", "N", "days before anything is measured (default: 7)", .min = 1, .max = 100 },
     { "days", "N", "days that are measured (default: 28)", .min = 1, .max = 365 },
     { "html", "FILE", "write one self-contained page with charts" },
+    { "json", NULL, "print JSON" },
+    { NULL },
+};
+
+static const struct sim_option capacity_options[] = {
+    { "sessions", "N", "how many sessions think, ask for cards, wait and run", .required = true, .min = 10, .max = 2000 },
+    { "wait", "MINUTES", "what they may wait", .required = true, .min = 1, .max = 100000 },
+    { "of", "WHAT", "which wait that is (default: mean)", .words = "mean p90 p99" },
+    { "policy", "LIST", "names as of scenario 200-cards (default: all); the first is what you have, the last the pool" },
+    { "own-price", "AMOUNT", "own cards: what one costs to buy, its part of the node included" },
+    { "own-years", "YEARS", "own cards: how long one is used" },
+    { "own-running", "AMOUNT", "own cards: power, room and people, for a card and a year" },
+    { "pool-price", "AMOUNT", "what pooling adds, for a card and a year; 0 if nothing" },
+    { "rent-price", "AMOUNT", "rented cards: of one, for an hour" },
+    { "think", "MINUTES", "mean time to think (default: 60)", .min = 1, .max = 100000 },
+    { "heavy", "PERCENT", "of the shares of jobs on 2, 4 and 8 cards (default: 100)", .min = 1, .max = 300 },
+    { "seeds", "N", "runs of each size (default: 2)", .min = 1, .max = 50 },
+    { "warm-days", "N", "days before anything is measured (default: 4)", .min = 1, .max = 100 },
+    { "days", "N", "days that are measured (default: 14)", .min = 1, .max = 365 },
     { "json", NULL, "print JSON" },
     { NULL },
 };
@@ -157,6 +176,17 @@ const struct sim_command sim_commands[] = {
       .example = "sluice-sim replay run.log --decisions",
       .options = replay_options, .operands = "LOG", .min_operands = 1, .max_operands = 1,
       .run = sim_cmd_replay },
+    { .name = "capacity",
+      .summary = "how many cards a load needs at a wait, and what they would cost",
+      .about = "Sessions of the scenario 200-cards work on more and fewer cards, with the scenario's shares of"
+          " types and departments, until the least number is found at which they wait no longer than you allow."
+          " At an equal wait they do about equal work, so these numbers can be compared.\n\n"
+          "With your prices, in any money: what a year costs on cards of your own under the first system,"
+          " on pooled ones under the last, and on rented ones, whole cards by the hour, each only while its"
+          " job runs. No price is assumed.",
+      .example = "sluice-sim capacity --sessions 250 --wait 15 --policy partitioned,sluice --own-price 12000"
+          " --own-years 4 --own-running 1500 --pool-price 100 --rent-price 2.20",
+      .options = capacity_options, .run = sim_cmd_capacity },
     { .name = "compare",
       .summary = "two JSON answers beside each other, with differences",
       .about = "A and B are what a command printed with --json; policies and systems are found by name. Of each"

@@ -34,11 +34,12 @@ static void every_system_keeps_its_books(void **state)
     for (unsigned i = 0; closed_system_name(i); i++) {
         const char *name = closed_system_name(i);
         struct closed_result r = run(name, 3, 0), again = run(name, 3, 0);
-        ROW(name, r.cards == 200 && r.sessions == 248);
+        ROW(name, r.cards == 200 && r.sessions == CLOSED_SESSIONS);
         ROW(name, r.finished > 500);
         ROW(name, r.effective_pct > 0 && r.effective_pct < r.occupied_pct + 20);
         ROW(name, r.allocated_pct <= r.occupied_pct && r.occupied_pct <= 100);
         ROW(name, r.wait_p50_s <= r.wait_p90_s);
+        ROW("somebody waits", r.wait_all_mean_s > 0);
         ROW(name, fabs(r.little_error_pct) < 30); /* of two days; the bench has 28 */
         ROW(name, r.sample_count == 48);
         ROW("the same again is the same", r.finished == again.finished &&
@@ -75,6 +76,27 @@ static void an_unknown_system(void **state)
     struct closed_result r;
     closed_setup_init(&setup);
     ROW("is not found", closed_run("none", &setup, &r, NULL) == -SL_NOT_FOUND);
+}
+
+/* A node more or fewer is a node more or fewer, whatever the departments have. */
+static void cards_come_by_nodes(void **state)
+{
+    for (uint32_t nodes = CLOSED_PARTS; nodes < 60; nodes++) {
+        struct closed_setup setup;
+        struct closed_result r;
+        closed_setup_init(&setup);
+        setup.nodes_permille = nodes * 1000 / CLOSED_NODES;
+        setup.warm_days = 0;
+        setup.days = 1;
+        assert_int_equal(closed_run("partitioned", &setup, &r, NULL), 0);
+        uint32_t most = 0;
+        for (int i = 0; i < CLOSED_PARTS; i++)
+            most = r.part[i].cards > most ? r.part[i].cards : most;
+        ROW("as many as were asked for, if each department keeps one",
+            r.cards == nodes * 8 || (nodes < CLOSED_NODES && r.cards > nodes * 8));
+        ROW("the largest department has its part", most <= (nodes * 4 / 25 + 1) * 8);
+        closed_result_finish(&r);
+    }
 }
 
 /* ---- charts and the page ---- */
@@ -169,6 +191,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(only_ours_displaces),
     cmocka_unit_test(an_open_load_is_what_was_offered),
     cmocka_unit_test(an_unknown_system),
+    cmocka_unit_test(cards_come_by_nodes),
     cmocka_unit_test(text_is_escaped),
     cmocka_unit_test(a_line_is_where_its_points_are),
     cmocka_unit_test(the_page_is_whole),

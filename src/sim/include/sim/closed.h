@@ -21,14 +21,16 @@
 #define CLOSED_PARTS     10  /* departments with cards of one type */
 #define CLOSED_CDF       200 /* points */
 #define CLOSED_MAX_NODES 256
+#define CLOSED_NODES     25  /* of 8 cards, and … */
+#define CLOSED_SESSIONS  248 /* of the scenario itself */
 
 /* What may be varied; closed_setup_init gives the scenario itself. */
 struct closed_setup {
     uint32_t seed;
-    uint32_t sessions_permille; /* of the scenario's 251 */
+    uint32_t sessions_permille; /* of CLOSED_SESSIONS */
     uint32_t think_s;           /* mean */
     uint32_t heavy_permille;    /* of each share of jobs on several cards: the mix */
-    uint32_t nodes_permille;    /* of the cards, rounded to nodes, partition by partition */
+    uint32_t nodes_permille;    /* of CLOSED_NODES; each department keeps one */
     uint32_t open_permille;   /* > 0: no loop, but arrivals at random that offer so much of
                                  * the cards' native capacity */
     uint32_t warm_days, days; /* not measured, and then measured */
@@ -56,6 +58,7 @@ struct closed_result {
      * anybody held */
     double effective_pct, allocated_pct, occupied_pct;
     double wait_mean_s, wait_p50_s, wait_p90_s, wait_p99_s; /* of finished jobs, in all */
+    double wait_all_mean_s; /* who still waits counts too: jobs that wait / throughput */
     double think_mean_s, run_mean_s;
     /* sessions against throughput x (think + wait + run), in per cent: Little's law */
     double little_error_pct;

@@ -89,6 +89,7 @@ int sim_cmd_carbon(struct sim *sim, const struct sim_args *args);
 int sim_cmd_jobs(struct sim *sim, const struct sim_args *args);
 int sim_cmd_scenario(struct sim *sim, const struct sim_args *args);
 int sim_cmd_replay(struct sim *sim, const struct sim_args *args);
+int sim_cmd_capacity(struct sim *sim, const struct sim_args *args);
 int sim_cmd_compare(struct sim *sim, const struct sim_args *args);
 int sim_cmd_cards(struct sim *sim, const struct sim_args *args);
 int sim_cmd_explain(struct sim *sim, const struct sim_args *args);

@@ -20,6 +20,13 @@ const char *const fuzz_seeds[] = {
     "node n: 1 x A100\nsubmit a: 100%, never evicted, undisturbed for 5m, leaves after 1s\n"
     "close n\nopen n\nend a\nexpect a was not told to go for a by reclaim\n"
     "expect a waits for others\nexpect a waited more than 2s\n",
+    "node n: 2 x A100, rack a, zone z, shared in space, over 50% 1GiB\nnode m: 1 x A100, "
+    "shared by"
+    " nobody, rack b\nsubmit a1..a2: gang of 2 x 10%, preferably within rack, tagged t, "
+    "apart from t"
+    " at node, preferably with u at device, limit 5s\nsubmit b: 10%, above capacity, "
+    "within zone\n"
+    "expect a1 runs\n",
     NULL,
 };
 

@@ -198,8 +198,51 @@ static void read_label_clause(struct reader *r)
     read_label(r, &r->st->node.labels);
 }
 
+static void read_rack(struct reader *r)
+{
+    r->st->node.rack = 1 + read_name(r, &r->s->places, "rack", false);
+}
+
+static void read_zone(struct reader *r)
+{
+    r->st->node.zone = 1 + read_name(r, &r->s->places, "zone", false);
+}
+
+/* shared by time | in space | by nobody: all devices said so far */
+static void read_shared(struct reader *r)
+{
+    enum pool_sharing sharing = POOL_TIME;
+    if (words_take(&r->w, "in")) {
+        words_need(&r->w, "space");
+        sharing = POOL_SPATIAL;
+    } else {
+        words_need(&r->w, "by");
+        if (words_take(&r->w, "nobody"))
+            sharing = POOL_EXCLUSIVE;
+        else
+            words_need(&r->w, "time");
+    }
+    for (uint32_t i = 0; i < r->st->node.device_count; i++)
+        r->st->node.device[i].sharing = (uint8_t)sharing;
+}
+
+/* over 50% 16GiB: so much more of each device in the lower class, and of the host */
+static void read_over(struct reader *r)
+{
+    struct pool_node *n = &r->st->node;
+    uint32_t permille = words_share(&r->w);
+    uint64_t mem = words_at_size(&r->w) ? words_size(&r->w) : 0;
+    for (uint32_t i = 0; i < n->device_count; i++) {
+        n->device[i].over_permille = (uint16_t)permille;
+        n->device[i].over_mem_bytes = mem;
+    }
+    n->over_cpu_milli = n->cpu_milli;
+    n->over_host_mem_bytes = n->host_mem_bytes;
+}
+
 static const struct clause node_clauses[] = {
-    { "label", read_label_clause },
+    { "label", read_label_clause }, { "rack", read_rack }, { "zone", read_zone },
+    { "shared", read_shared },      { "over", read_over },
 };
 
 /* What begins with a number, or a clause by its word. */
@@ -476,7 +519,97 @@ static void read_avoids(struct reader *r)
         a->avoid.bits[i] |= labels.bits[i];
 }
 
+static enum pool_level read_level(struct reader *r)
+{
+    static const char *const names[] = { "device", "node", "rack", "zone" };
+    static const enum pool_level levels[] = { POOL_DEVICE, POOL_NODE, POOL_RACK,
+                                              POOL_ZONE };
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (words_take(&r->w, names[i]))
+            return levels[i];
+    words_unknown(&r->w, "level", names, ARRAY_LEN(names));
+    return POOL_NODE;
+}
+
+static void set_within(struct reader *r, bool required)
+{
+    enum pool_level level = read_level(r);
+    if (!r->w.rc && level == POOL_DEVICE)
+        words_fail(&r->w, "all of it lies within a node, rack or zone");
+    for (uint32_t i = 0; i < submission(r)->request.option_count; i++) {
+        submission(r)->option[i].within = level;
+        submission(r)->option[i].within_required = required;
+    }
+}
+
+static void read_within(struct reader *r)
+{
+    set_within(r, true);
+}
+
+static uint32_t read_tag(struct reader *r)
+{
+    return read_name(r, &r->s->tags, "tag", false);
+}
+
+static void read_tagged(struct reader *r)
+{
+    struct sched_ties *t = &submission(r)->request.ties;
+    uint32_t tag = read_tag(r);
+    if (t->tag_count == SCHED_MAX_TAGS)
+        words_fail(&r->w, "more than %d tags", SCHED_MAX_TAGS);
+    else
+        t->tag[t->tag_count++] = tag;
+}
+
+/* with TAG at rack */
+static void add_tie(struct reader *r, bool apart, bool required)
+{
+    struct sched_ties *t = &submission(r)->request.ties;
+    struct sched_tie tie = { .tag = read_tag(r), .apart = apart, .required = required };
+    words_need(&r->w, "at");
+    tie.level = read_level(r);
+    if (t->tie_count == SCHED_MAX_TIES)
+        words_fail(&r->w, "more than %d ties", SCHED_MAX_TIES);
+    else
+        t->tie[t->tie_count++] = tie;
+}
+
+static void read_with(struct reader *r)
+{
+    add_tie(r, false, true);
+}
+
+static void read_apart(struct reader *r)
+{
+    words_need(&r->w, "from");
+    add_tie(r, true, true);
+}
+
+static void read_preferably(struct reader *r)
+{
+    if (words_take(&r->w, "within")) {
+        set_within(r, false);
+    } else if (words_take(&r->w, "with")) {
+        add_tie(r, false, false);
+    } else {
+        words_need(&r->w, "apart");
+        words_need(&r->w, "from");
+        add_tie(r, true, false);
+    }
+}
+
+static void read_above(struct reader *r)
+{
+    words_need(&r->w, "capacity");
+    FOR_EACH_ASK(r, a)
+    a->lower = true;
+}
+
 static const struct clause submit_clauses[] = {
+    { "within", read_within },     { "preferably", read_preferably },
+    { "tagged", read_tagged },     { "with", read_with },
+    { "apart", read_apart },       { "above", read_above },
     { "priority", read_priority }, { "never", read_never },
     { "runs", read_runs },         { "predicted", read_predicted },
     { "limit", read_limit },       { "undisturbed", read_undisturbed },
@@ -801,6 +934,8 @@ void scenario_destroy(struct scenario *s)
     names_finish(&s->tenants);
     names_finish(&s->models);
     names_finish(&s->labels);
+    names_finish(&s->places);
+    names_finish(&s->tags);
     free(s->statement);
     free(s->index);
     free(s);

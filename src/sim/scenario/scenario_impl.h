@@ -92,7 +92,7 @@ struct statement {
 
 struct scenario {
     char file[96];
-    struct names jobs, nodes, tenants, models, labels;
+    struct names jobs, nodes, tenants, models, labels, places, tags;
     struct sched_policy policy;
     uint64_t tick_ms;
     struct statement *statement;

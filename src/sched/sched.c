@@ -26,6 +26,8 @@ int sched_create(const struct sched_policy *policy, struct sched **out, struct s
     s->policy = *policy;
     if (!s->policy.half_life_ms)
         s->policy.half_life_ms = HALF_LIFE_MS;
+    if (s->policy.order != SCHED_BY_AGE)
+        s->policy.patience_ms = 0; /* who is next changes as others run */
     if (s->policy.protect > SCHED_MAX_PROTECT)
         s->policy.protect = SCHED_MAX_PROTECT;
     s->tenant = calloc(SCHED_MAX_TENANTS, sizeof *s->tenant);

@@ -62,11 +62,16 @@ static uint64_t spot_of(const struct pool *p, enum pool_level level, uint32_t no
 
 /* ---- cells ---- */
 
+static uint32_t home_of(uint32_t tag, uint8_t level, uint64_t spot)
+{
+    return (uint32_t)hash_mix(hash_mix(spot, tag), level);
+}
+
 /* Its cell, or the free one where it would be. */
 static struct tag_cell *cell_at(struct tag_cell *cell, uint32_t mask, uint32_t tag,
                                 enum pool_level level, uint64_t spot)
 {
-    uint64_t i = hash_mix(hash_mix(spot, tag), level);
+    uint32_t i = home_of(tag, (uint8_t)level, spot);
     while (cell[i & mask].used &&
            (cell[i & mask].tag != tag || cell[i & mask].level != level ||
             cell[i & mask].spot != spot))
@@ -83,31 +88,43 @@ static const struct tag_cell *look(const struct tags *t, uint32_t tag,
     return cell_at(t->cell, t->mask, tag, level, spot);
 }
 
-/* Room for so many more cells, so that counting cannot fail; those that count nothing any
- * more are dropped. */
+/* Room for so many more cells, so that counting cannot fail. */
 static int reserve_cells(struct tags *t, uint32_t more)
 {
     uint32_t room = t->cell ? t->mask + 1 : 64;
     if (t->cell && 2 * (t->count + more) <= room)
         return 0;
-    uint32_t live = 0;
-    for (uint32_t i = 0; t->cell && i <= t->mask; i++)
-        live += t->cell[i].have || t->cell[i].apart;
-    while (3 * (live + more) > room)
+    while (3 * (t->count + more) > room)
         room *= 2;
     struct tag_cell *cell = calloc(room, sizeof *cell);
     if (!cell)
         return -SL_INTERNAL;
     for (uint32_t i = 0; t->cell && i <= t->mask; i++) {
         const struct tag_cell *c = &t->cell[i];
-        if (c->have || c->apart)
+        if (c->used)
             *cell_at(cell, room - 1, c->tag, (enum pool_level)c->level, c->spot) = *c;
     }
     free(t->cell);
     t->cell = cell;
     t->mask = room - 1;
-    t->count = live;
     return 0;
+}
+
+/* A cell that counts nothing any more goes at once, as tries that are undone would fill the
+ * table; those behind it that had to pass it move up. */
+static void drop_cell(struct tags *t, struct tag_cell *c)
+{
+    uint32_t hole = (uint32_t)(c - t->cell);
+    for (uint32_t i = hole + 1; t->cell[i & t->mask].used; i++) {
+        const struct tag_cell *x = &t->cell[i & t->mask];
+        uint32_t home = home_of(x->tag, x->level, x->spot);
+        if (((i - home) & t->mask) < ((i - hole) & t->mask))
+            continue;
+        t->cell[hole & t->mask] = *x;
+        hole = i;
+    }
+    t->cell[hole & t->mask] = (struct tag_cell){ 0 };
+    t->count--;
 }
 
 static void count(struct tags *t, uint32_t tag, enum pool_level level, uint64_t spot,
@@ -123,6 +140,8 @@ static void count(struct tags *t, uint32_t tag, enum pool_level level, uint64_t 
     assert((int64_t)c->have + have >= 0 && (int64_t)c->apart + apart >= 0);
     c->have += (uint32_t)have;
     c->apart += (uint32_t)apart;
+    if (!c->have && !c->apart)
+        drop_cell(t, c);
 }
 
 /* At the place's spot of this level; at that of each of its devices. */
@@ -511,12 +530,16 @@ void tags_check(const struct sched *s)
                         check_apart(s, r, o);
         }
     assert(again.apart == s->tags.apart);
+    uint32_t used = 0;
     for (uint32_t i = 0; s->tags.cell && i <= s->tags.mask; i++) {
         const struct tag_cell *c = &s->tags.cell[i];
+        used += c->used;
+        assert(c->used == (c->have || c->apart));
         const struct tag_cell *same =
             look(&again, c->tag, (enum pool_level)c->level, c->spot);
         assert(!c->used || (c->have == same->have && c->apart == same->apart));
     }
+    assert(used == s->tags.count);
     for (uint32_t i = 0; again.cell && i <= again.mask; i++) {
         const struct tag_cell *c = &again.cell[i];
         const struct tag_cell *same =

@@ -81,7 +81,6 @@ static int create(struct jobsim *sim, void **state, enum knows knows)
     while (room < 4 * sim->job_count)
         room *= 2;
     sched_policy_init(&policy);
-    policy.patience_ms = 0; /* orders are compared, as they are */
     policy.order = knows == NOTHING ? SCHED_BY_ATTAINED : SCHED_BY_REMAINING;
     o->knows = knows;
     o->node_devices = sim->cluster.largest_node;

@@ -222,7 +222,8 @@ struct sched_policy {
     uint32_t tenancy;      /* ways to share a device in which two tenants may meet on one, a
                             * bit each; default POOL_ISOLATED (pool_set_tenancy) */
     /* So many that wait for room longer than this, in the fair order, get a planned place that
-     * nobody's arrival delays: 8, at most SCHED_MAX_PROTECT; 15 minutes.  0: none. */
+     * nobody's arrival delays: 8, at most SCHED_MAX_PROTECT; 15 minutes.  0: none.  Only
+     * where the order is by age: by service, whoever is short comes before a plan. */
     uint32_t protect;
     uint64_t patience_ms;
 };

@@ -15,11 +15,13 @@ struct parts {
 
 struct mix {
     json_t *json;
-    struct parts shapes, models, priorities;
+    struct parts shapes, models, priorities, sharings, ties;
     struct pool_ask ask[MAX_PARTS];
     uint64_t device_mem[MAX_PARTS];
     uint64_t devices_of[MAX_PARTS]; /* of a model, in the nodes given out */
     uint32_t given;                 /* devices */
+    uint8_t sharing[MAX_PARTS];
+    struct sched_tie tie[MAX_PARTS];
     uint64_t random;
     struct sched_option option[2];
 };
@@ -36,6 +38,22 @@ static uint64_t number_of(const json_t *o, const char *key)
     if (!json_is_integer(v) || json_integer_value(v) < 0)
         lacks(key);
     return (uint64_t)json_integer_value(v);
+}
+
+/* As the enums number them. */
+static const char *const ways[] = { "time", "exclusive", "spatial" };
+static const char *const levels[] = { "anywhere", "node", "rack", "zone", "device" };
+
+static uint32_t word_of(const json_t *o, const char *key, const char *const *words,
+                        uint32_t count)
+{
+    const char *v = json_string_value(json_object_get(o, key));
+    uint32_t i = 0;
+    while (v && i < count && strcmp(v, words[i]) != 0)
+        i++;
+    if (!v || i == count)
+        lacks(key);
+    return i;
 }
 
 uint64_t mix_number(const struct mix *m, const char *key)
@@ -112,6 +130,18 @@ struct mix *mix_open(const char *path)
     for (uint32_t i = 0; i < m->models.count; i++)
         m->device_mem[i] = number_of(json_array_get(list, i), "mem_gib") * GIB;
     parts_of(m, "priorities", &m->priorities);
+    list = parts_of(m, "sharing", &m->sharings);
+    for (uint32_t i = 0; i < m->sharings.count; i++)
+        m->sharing[i] = (uint8_t)word_of(json_array_get(list, i), "way", ways, 3);
+    list = parts_of(m, "ties", &m->ties);
+    for (uint32_t i = 0; i < m->ties.count; i++) {
+        const json_t *row = json_array_get(list, i);
+        m->tie[i] =
+            (struct sched_tie){ .level = (enum pool_level)word_of(row, "level", levels, 5),
+                                .apart = json_is_true(json_object_get(row, "apart")),
+                                .required =
+                                    json_is_true(json_object_get(row, "required")) };
+    }
     return m;
 }
 
@@ -122,6 +152,19 @@ void mix_close(struct mix *m)
 }
 
 /* ---- nodes ---- */
+
+/* What more is lent of a node and its devices in the lower class; an exclusive device has
+ * nothing for others. */
+static void over_commit(const struct mix *m, struct pool_node *n, uint8_t sharing)
+{
+    uint64_t over = sharing == POOL_EXCLUSIVE ? 0 : mix_number(m, "over_permille");
+    n->over_cpu_milli = (uint32_t)(n->cpu_milli * over / 1000);
+    n->over_host_mem_bytes = n->host_mem_bytes / 1000 * over;
+    for (uint32_t k = 0; k < n->device_count; k++) {
+        n->device[k].over_permille = (uint16_t)over;
+        n->device[k].over_mem_bytes = n->device[k].mem_bytes / 1000 * over;
+    }
+}
 
 struct pool_node mix_node(struct mix *m, uint32_t i, uint32_t nodes, uint32_t devices)
 {
@@ -135,10 +178,15 @@ struct pool_node mix_node(struct mix *m, uint32_t i, uint32_t nodes, uint32_t de
     uint32_t size = count ? count : 1;
     struct pool_node n = { .cpu_milli = (uint32_t)of_list(m, "cpu_milli_per_device") * size,
                            .host_mem_bytes = of_list(m, "host_gib_per_device") * size * GIB,
-                           .device_count = count };
+                           .device_count = count,
+                           .rack = set % racks + 1,
+                           .zone = set % racks % (uint32_t)mix_number(m, "zones") + 1 };
+    uint8_t sharing = m->sharing[pick(m, &m->sharings)];
     for (uint32_t k = 0; k < count; k++)
-        n.device[k] =
-            (struct pool_device){ .model = model, .mem_bytes = m->device_mem[model] };
+        n.device[k] = (struct pool_device){ .model = model,
+                                            .sharing = sharing,
+                                            .mem_bytes = m->device_mem[model] };
+    over_commit(m, &n, sharing);
     n.labels.bits[0] = 1ull << set % racks;
     n.labels.bits[FEATURE_AT / 64] = set / racks; /* a set of features, as bits */
     m->given += count;
@@ -208,9 +256,22 @@ static bool chance(struct mix *m, const char *key)
     return mix_below(m, 100) < mix_number(m, key);
 }
 
+/* A part of a device is asked by turns, side by side, or either way; a whole one anyhow. */
+static uint8_t sharing_of(struct mix *m, const struct pool_ask *a)
+{
+    uint8_t any = 1u << POOL_TIME | 1u << POOL_SPATIAL;
+    if (!a->devices || a->permille == 1000)
+        return 0;
+    return chance(m, "one_way_percent")
+               ? mix_below(m, 2) ? 1u << POOL_TIME : 1u << POOL_SPATIAL
+               : any;
+}
+
 struct pool_ask mix_ask(struct mix *m)
 {
     struct pool_ask a = m->ask[pick(m, &m->shapes)];
+    a.sharing = sharing_of(m, &a);
+    a.lower = a.devices <= 1 && chance(m, "lower_percent");
     if (!chance(m, "need_percent"))
         return a;
     uint32_t racks = (uint32_t)mix_number(m, "racks");
@@ -235,6 +296,16 @@ static uint32_t gang_size(struct mix *m)
     return size > high ? high : size;
 }
 
+/* The members of a service carry its tag, and are near to each other or apart. */
+static struct sched_ties ties_of(struct mix *m)
+{
+    struct sched_ties t = { .tag_count = 1, .tie_count = 1 };
+    t.tag[0] = mix_below(m, (uint32_t)mix_number(m, "tags"));
+    t.tie[0] = m->tie[pick(m, &m->ties)];
+    t.tie[0].tag = t.tag[0];
+    return t;
+}
+
 struct sched_request mix_request(struct mix *m)
 {
     static const uint64_t small = 34 * GIB, large = 70 * GIB;
@@ -256,6 +327,7 @@ struct sched_request mix_request(struct mix *m)
     m->option[0].group[0] = (struct sched_group){ mix_ask(m), 1 };
     if (chance(m, "gang_percent")) {
         m->option[0].group[0].count = gang_size(m);
+        m->option[0].within = POOL_RACK; /* if one has room */
     } else if (chance(m, "alternative_percent")) {
         r.option_count = 2; /* two large devices or four of half the memory */
         m->option[0].group[0].ask = (struct pool_ask){ .devices = 2,
@@ -269,6 +341,10 @@ struct sched_request mix_request(struct mix *m)
                                                         .cpu_milli = 28000,
                                                         .host_mem_bytes = 200 * GIB },
                                                       1 };
+    } else if (chance(m, "topology_percent_of_others")) {
+        m->option[0].within = POOL_RACK;
     }
+    if (chance(m, "tied_percent"))
+        r.ties = ties_of(m);
     return r;
 }

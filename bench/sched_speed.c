@@ -174,7 +174,8 @@ static uint32_t submit(struct bench *b, struct sched_request r, struct samples *
     for (uint32_t i = 0; i < r.option_count; i++)
         for (uint32_t g = 0; g < r.option[i].group_count; g++) {
             const struct sched_group *x = &r.option[i].group[g];
-            j->permille[i] += x->count * x->ask.devices * x->ask.permille;
+            if (!x->ask.lower) /* which is lent above what the target is a part of */
+                j->permille[i] += x->count * x->ask.devices * x->ask.permille;
             j->places[i] += x->count;
         }
     r.id = id;
@@ -344,7 +345,8 @@ static json_t *rebuild(struct bench *b)
                          .preemptible = r->preemptible,
                          .min_run_ms = r->min_run_ms,
                          .option_count = r->form->option_count,
-                         .option = r->form->option },
+                         .option = r->form->option,
+                         .ties = r->form->ties },
             .option = r->option,
             .start_ms = r->start_ms,
             .place_count = r->place_count,

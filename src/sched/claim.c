@@ -197,12 +197,14 @@ int claim_take(struct sched *s, const struct request *r, uint32_t option, uint64
         w.others = CLAIMS_FIRM;
     uint64_t until = calendar_until(r, s->now_ms);
     uint32_t mark = pool_mark(s->pool);
+    for (uint32_t i = 0; i < c->place_count; i++) /* before any counts */
+        if (!tags_allow(s, r->form, &c->place[i]))
+            return -SL_NO_CAPACITY;
     for (uint32_t i = 0; i < c->place_count; i++) {
         const struct pool_place *at = &c->place[i];
         const struct pool_node *n = pool_node_at(s->pool, at->node);
         const struct pool_ask *a = option_ask(w.option, i);
         bool ok = !s->hold[at->node].nominee && pool_place_fits(s->pool, a, at) &&
-                  tags_allow(s, r->form, at) &&
                   ((i && at->node == at[-1].node) ||
                    calendar_holds(s, &w, at->node, s->now_ms, until, SCHED_BASIS_UNKNOWN));
         for (uint32_t k = 0; k < at->device_count; k++)

@@ -195,8 +195,12 @@ static bool take_again(struct sched *s, const struct request *v)
 {
     const struct sched_option *o = &v->form->option[v->option];
     uint32_t i = 0;
-    while (i < v->place_count && pool_place_fits(s->pool, option_ask(o, i), &v->place[i]) &&
-           tags_allow(s, v->form, &v->place[i])) {
+    while (i < v->place_count && tags_allow(s, v->form, &v->place[i]))
+        i++;
+    if (i < v->place_count)
+        return false;
+    i = 0;
+    while (i < v->place_count && pool_place_fits(s->pool, option_ask(o, i), &v->place[i])) {
         try_take(s, v->form, option_ask(o, i), &v->place[i]);
         i++;
     }

@@ -231,6 +231,18 @@ static int try_less(struct search *q, enum sched_change_kind kind, uint32_t grou
     return rc < 0 ? rc : 0;
 }
 
+/* Is what is asked still a request with less of it? */
+static bool is_tryable(const struct sched_option *o, uint32_t group,
+                       enum sched_change_kind kind)
+{
+    const struct sched_group *g = &o->group[group];
+    if (kind == SCHED_SMALLER_GANG) /* who lie beside each other are as many */
+        return !g->beside && bundle_size(o, group) == 1;
+    if (kind == SCHED_LESS_COMPUTE && g->split_least)
+        return false;
+    return g->ask.devices || kind > SCHED_SMALLER_GANG;
+}
+
 static int try_all_less(struct trial *t, uint32_t group)
 {
     struct sched_group *g = &t->form->option[t->option].group[group];
@@ -249,7 +261,7 @@ static int try_all_less(struct trial *t, uint32_t group)
     int rc = 0;
     for (size_t i = 0; i < ARRAY_LEN(parts) && !rc; i++) {
         struct search q = { t, parts[i].small, parts[i].large, parts[i].large ? MIB : 1 };
-        if (g->ask.devices || parts[i].kind >= SCHED_SMALLER_GANG)
+        if (is_tryable(&t->form->option[t->option], group, parts[i].kind))
             rc = try_less(&q, parts[i].kind, group);
     }
     return rc;

@@ -23,24 +23,66 @@ bool group_ask(const struct sched *s, const struct sched_group *g, uint64_t mode
     return out->models != 0; /* else a limit bars all that this group could use */
 }
 
+/* One after the other, from s->gang[at] on.  Where one has no place, the first ones,
+ * elsewhere, might have left room if they are tied. */
+static int place_alike(struct sched *s, const struct form *f, const struct sched_option *o,
+                       const struct pool_ask *a, uint32_t count,
+                       const struct place_filter *filter, uint32_t at)
+{
+    for (uint32_t end = at + count; at < end; at++) {
+        int rc = ask_find(s, f, a, filter, &s->gang[at]);
+        if (rc == -SL_NO_CAPACITY && s->placing && !filter && !f->tied && !a->lower)
+            rc = claims_find(s, o, a, at);
+        if (rc) {
+            s->unproven |= at && f->ties.tie_count;
+            return rc;
+        }
+        try_take(s, f, a, &s->gang[at]);
+    }
+    return 0;
+}
+
+/* The i-th of each of n groups on one node. */
+static int place_bundles(struct sched *s, const struct form *f, const struct pool_ask *ask,
+                         uint32_t n, uint32_t count, const struct place_filter *filter,
+                         struct pool_place *out)
+{
+    struct pool_place place[SCHED_MAX_GROUPS];
+    for (uint32_t i = 0; i < count; i++) {
+        int rc = bundle_find(s, f, ask, n, filter, place);
+        if (rc) {
+            s->unproven |= i != 0;
+            return rc;
+        }
+        for (uint32_t k = 0; k < n; k++) {
+            out[k * count + i] = place[k];
+            try_take(s, f, &ask[k], &place[k]);
+        }
+    }
+    return 0;
+}
+
 int gang_place_by(struct sched *s, const struct form *f, const struct sched_option *o,
                   const struct pool_ask *ask, const struct place_filter *filter,
                   uint32_t *group)
 {
     uint32_t at = 0;
-    for (uint32_t g = 0; g < o->group_count; g++)
-        for (uint32_t i = 0; i < o->group[g].count; i++, at++) {
-            int rc = ask_find(s, f, &ask[g], filter, &s->gang[at]);
-            if (rc == -SL_NO_CAPACITY && s->placing && !filter && !f->tied && !ask[g].lower)
-                rc = claims_find(s, o, &ask[g], at);
-            if (rc) {
-                *group = g;
-                /* its first places, elsewhere, might have left room */
-                s->unproven |= at && f->ties.tie_count;
-                return rc;
-            }
-            try_take(s, f, &ask[g], &s->gang[at]);
+    for (uint32_t g = 0, n; g < o->group_count; g += n) {
+        uint32_t count = o->group[g].count;
+        int rc = 0;
+        n = bundle_size(o, g);
+        if (o->group[g].split_least)
+            rc = split_place(s, f, &o->group[g], &ask[g], filter, &s->gang[at]);
+        else if (n > 1)
+            rc = place_bundles(s, f, &ask[g], n, count, filter, &s->gang[at]);
+        else
+            rc = place_alike(s, f, o, &ask[g], count, filter, at);
+        if (rc) {
+            *group = g;
+            return rc;
         }
+        at += n * count;
+    }
     return 0;
 }
 
@@ -192,7 +234,8 @@ static int grant(struct sched *s, struct request *r, uint32_t option, uint64_t m
 }
 
 /* 1 + the first group that could not run if all were empty, or 0. */
-static uint32_t never_fits(struct sched *s, const struct sched_option *o)
+static uint32_t never_fits(struct sched *s, const struct form *f,
+                           const struct sched_option *o)
 {
     for (uint32_t g = 0; g < o->group_count; g++) {
         uint32_t n = 0, nodes = pool_node_count(s->pool);
@@ -203,6 +246,8 @@ static uint32_t never_fits(struct sched *s, const struct sched_option *o)
     }
     uint32_t group = 0;
     bool possible = true;
+    if (!split_possible(s, f, o, &group))
+        return group + 1;
     /* without memory it is not said: it waits for room */
     if (o->within_required && within_possible(s, o, &possible, &group))
         possible = true;
@@ -216,7 +261,7 @@ static bool option_possible(struct sched *s, struct form *f, uint32_t option,
     if (f->known_nodes != pool_node_count(s->pool)) {
         f->known_nodes = pool_node_count(s->pool);
         for (uint32_t i = 0; i < f->option_count; i++)
-            f->impossible[i] = never_fits(s, &f->option[i]);
+            f->impossible[i] = never_fits(s, f, &f->option[i]);
     }
     *group = f->impossible[option] ? f->impossible[option] - 1 : 0;
     return !f->impossible[option];

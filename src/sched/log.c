@@ -102,7 +102,7 @@ IS_SIZE(sched_quota, 24);
 IS_SIZE(sched_price, 8);
 IS_SIZE(sched_profiles, 40);
 IS_SIZE(sched_request, 144);
-IS_SIZE(sched_option, 976);
+IS_SIZE(sched_option, 1040);
 IS_SIZE(sched_restore, 176);
 IS_SIZE(sched_event, 472);
 IS_SIZE(sched_priority, 16);
@@ -167,6 +167,8 @@ static void code_option(struct coder *c, struct sched_option *o)
     for (uint32_t g = 0; g < o->group_count; g++) {
         code_ask(c, &o->group[g].ask);
         FIELD(c, o->group[g].count);
+        UP_TO(c, o->group[g].beside, 1);
+        FIELD(c, o->group[g].split_least);
     }
     FIELD(c, o->within);
     UP_TO(c, o->within_required, 1);

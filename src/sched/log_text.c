@@ -22,6 +22,8 @@ static void ask_text(struct buf *to, const struct sched_group *g)
         buf_add(to, "no device");
     if (a->lower)
         buf_add(to, " above capacity");
+    if (g->split_least)
+        buf_addf(to, ", %u or more on each,", g->split_least);
     if (a->mem_bytes)
         buf_addf(to, " %" PRIu64 " bytes", a->mem_bytes);
     if (a->cpu_milli)
@@ -57,7 +59,8 @@ static void request_text(struct buf *to, const char *verb, const struct sched_re
              q->priority);
     for (uint32_t i = 0; i < q->option_count; i++) {
         for (uint32_t g = 0; g < q->option[i].group_count; g++) {
-            buf_add(to, g ? " + " : i ? " or " : " ");
+            bool beside = q->option[i].group[g].beside;
+            buf_add(to, beside ? " beside " : g ? " + " : i ? " or " : " ");
             ask_text(to, &q->option[i].group[g]);
         }
         within_text(to, &q->option[i]);

@@ -111,6 +111,8 @@ static bool form_is(const struct form *f, const struct sched_request *q, uint32_
             return false;
         for (uint32_t g = 0; g < f->option[i].group_count; g++)
             if (f->option[i].group[g].count != q->option[i].group[g].count ||
+                f->option[i].group[g].beside != q->option[i].group[g].beside ||
+                f->option[i].group[g].split_least != q->option[i].group[g].split_least ||
                 !ask_equal_unowned(&f->option[i].group[g].ask, &q->option[i].group[g].ask))
                 return false;
     }
@@ -125,7 +127,9 @@ static uint64_t form_hash(const struct sched_request *q, uint32_t owner)
         h = hash_mix(h, (uint64_t)q->option[i].within << 1 | q->option[i].within_required);
         for (uint32_t g = 0; g < q->option[i].group_count; g++) {
             const struct sched_group *x = &q->option[i].group[g];
-            h = hash_mix(hash_mix(h, x->count), ask_hash_unowned(&x->ask));
+            h = hash_mix(h, (uint64_t)x->split_least << 33 | (uint64_t)x->beside << 32 |
+                                x->count);
+            h = hash_mix(h, ask_hash_unowned(&x->ask));
         }
     }
     return h;
@@ -547,6 +551,9 @@ static int check_request(const struct sched *s, const struct sched_request *q,
             if (a->sharing & ~POOL_ALL_SHARING)
                 return sl_fail(err, SL_INVALID, "request: no such way to share a device");
         }
+        rc = split_check(o, err);
+        if (rc)
+            return rc;
         if (asks > SCHED_MAX_GANG)
             return sl_fail(err, SL_INVALID, "request: a gang of more than %d",
                            SCHED_MAX_GANG);

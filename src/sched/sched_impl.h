@@ -370,6 +370,12 @@ void try_give(struct sched *s, const struct form *f, const struct pool_ask *a,
 /* placer_find(), by the form's ties; a filter has a list only. */
 int ask_find(struct sched *s, const struct form *f, const struct pool_ask *a,
              const struct place_filter *filter, struct pool_place *out);
+/* … for n asks beside each other. */
+int bundle_find(struct sched *s, const struct form *f, const struct pool_ask *ask,
+                uint32_t n, const struct place_filter *filter, struct pool_place *out);
+/* Do the ties allow the node? */
+bool ties_suit(struct sched *s, const struct form *f, const struct pool_ask *a,
+               uint32_t node);
 /* May a place of the form be there, beside who is? */
 bool tags_allow(const struct sched *s, const struct form *f, const struct pool_place *at);
 /* All its places count, or no more. */
@@ -396,6 +402,39 @@ bool within_holds(const struct sched *s, enum pool_level level,
 /* The order in which places are given out (sched.h). */
 void sort_ranks(const struct sched *s, const struct sched_option *o,
                 struct pool_place *place);
+
+/* What a node has, now or when empty. */
+struct room {
+    uint64_t host_mem_bytes;
+    uint32_t cpu_milli, device_count;
+    struct class_device device[POOL_MAX_DEVICES];
+};
+
+/* … in the class of the ask. */
+void room_now(const struct pool *p, const struct pool_ask *a, uint32_t node,
+              struct room *out);
+void room_empty(const struct pool *p, const struct pool_ask *a, uint32_t node,
+                struct room *out);
+/* How many asks alike go there together, `most` at most.  Labels are not looked at. */
+uint64_t asks_in(const struct pool *p, const struct room *r, const struct pool_ask *a,
+                 uint64_t most);
+
+/* ---- split.c: groups beside each other, devices over few nodes ---- */
+
+/* Groups from g on that lie beside each other; 1: it is alone. */
+uint32_t bundle_size(const struct sched_option *o, uint32_t g);
+/* Devices for n asks, none twice, of those that are `ok` for each; the devices of their
+ * places, unless NULL. */
+bool bundle_match(const struct room *r, const struct pool_ask *ask, const uint32_t *ok,
+                  uint32_t n, struct pool_place *out);
+/* The group's devices, taken, to out[]. */
+int split_place(struct sched *s, const struct form *f, const struct sched_group *g,
+                const struct pool_ask *a, const struct place_filter *filter,
+                struct pool_place *out);
+/* Could each if all were empty?  Else *group. */
+bool split_possible(struct sched *s, const struct form *f, const struct sched_option *o,
+                    uint32_t *group);
+int split_check(const struct sched_option *o, struct sl_err *err);
 
 /* ---- evict.c: who must give way, and waiting until they have ---- */
 

@@ -285,7 +285,8 @@ static bool is_welcome(const struct sched *s, const struct sched_ties *t,
 struct wish {
     const struct sched *s;
     const struct form *form;
-    const struct pool_ask *ask;
+    const struct pool_ask *ask; /* n of them, beside each other */
+    uint32_t n;
     uint32_t preferred;
 };
 
@@ -300,7 +301,7 @@ static bool is_wished(const struct sched_tie *tie, uint32_t *preferred)
 }
 
 /* The devices of the node that will do. */
-static uint32_t devices_ok(const struct wish *w, uint32_t node)
+static uint32_t devices_ok(const struct wish *w, const struct pool_ask *a, uint32_t node)
 {
     const struct pool_slot *n = &w->s->pool->node[node];
     const struct sched_ties *t = &w->form->ties;
@@ -308,7 +309,7 @@ static uint32_t devices_ok(const struct wish *w, uint32_t node)
     for (uint32_t d = 0; d < n->is.device_count; d++) {
         uint64_t spot = spot_of(w->s->pool, POOL_DEVICE, node, d);
         uint32_t preferred = w->preferred;
-        bool ok = pool_device_suits(w->s->pool, w->ask, &n->device[d].now) &&
+        bool ok = pool_device_suits(w->s->pool, a, &n->device[d].now) &&
                   is_welcome(w->s, t, POOL_DEVICE, spot);
         for (uint32_t i = 0; i < t->tie_count && ok; i++)
             if (is_wished(&t->tie[i], &preferred) && t->tie[i].level == POOL_DEVICE)
@@ -318,9 +319,9 @@ static uint32_t devices_ok(const struct wish *w, uint32_t node)
     return mask;
 }
 
-static bool node_ok(void *ctx, uint32_t node)
+/* The ties to nodes and above. */
+static bool ties_ok(const struct wish *w, uint32_t node)
 {
-    const struct wish *w = ctx;
     const struct sched_ties *t = &w->form->ties;
     uint32_t preferred = w->preferred;
     for (enum pool_level level = POOL_NODE; level <= POOL_ZONE; level++)
@@ -330,40 +331,44 @@ static bool node_ok(void *ctx, uint32_t node)
         if (is_wished(&t->tie[i], &preferred) && t->tie[i].level != POOL_DEVICE &&
             !tie_holds(w->s, t, &t->tie[i], spot_of(w->s->pool, t->tie[i].level, node, 0)))
             return false;
-    return (uint32_t)__builtin_popcount(devices_ok(w, node)) >= w->ask->devices;
+    return true;
 }
 
-static bool fuller(const struct class_device *a, const struct class_device *b)
+/* Devices of the node for all, to out[] unless NULL. */
+static bool find_devices(const struct wish *w, uint32_t node, struct pool_place *out)
 {
-    if (a->permille != b->permille)
-        return a->permille < b->permille;
-    return a->mem_bytes < b->mem_bytes;
-}
-
-/* The placer chose the node for what all its devices have: of those that will do, the
- * fullest. */
-static void choose_devices(const struct wish *w, struct pool_place *at)
-{
-    const struct pool_slot *n = &w->s->pool->node[at->node];
-    uint32_t ok = devices_ok(w, at->node), chosen = 0;
-    for (uint32_t i = 0; i < at->device_count; i++)
-        chosen |= 1u << at->device[i];
-    if (!(chosen & ~ok))
-        return;
-    chosen = 0;
-    for (uint32_t i = 0; i < at->device_count; i++) {
-        uint32_t best = POOL_MAX_DEVICES;
-        for (uint32_t d = 0; d < n->is.device_count; d++)
-            if ((ok & ~chosen) >> d & 1 &&
-                (best == POOL_MAX_DEVICES ||
-                 fuller(&n->device[d].now, &n->device[best].now)))
-                best = d;
-        chosen |= 1u << best;
+    struct room room;
+    uint32_t ok[SCHED_MAX_GROUPS];
+    for (uint32_t k = 0; k < w->n; k++) {
+        if (!pool_ask_fits(w->s->pool, &w->ask[k], node))
+            return false;
+        ok[k] = devices_ok(w, &w->ask[k], node);
     }
-    for (uint32_t d = 0, i = 0; d < n->is.device_count; d++)
-        if (chosen >> d & 1)
-            at->device[i++] = (uint8_t)d;
-    pool_place_cut(w->s->pool, w->ask, at);
+    if (w->n == 1 && !out)
+        return (uint32_t)__builtin_popcount(ok[0]) >= w->ask->devices;
+    room_now(w->s->pool, w->ask, node, &room);
+    return bundle_match(&room, w->ask, ok, w->n, out);
+}
+
+static bool node_ok(void *ctx, uint32_t node)
+{
+    return ties_ok(ctx, node) && find_devices(ctx, node, NULL);
+}
+
+/* The placer chose the node, and devices for one ask as if all would do. */
+static void choose_devices(const struct wish *w, struct pool_place *out)
+{
+    uint32_t ok = devices_ok(w, w->ask, out->node), chosen = 0;
+    for (uint32_t i = 0; i < out->device_count; i++)
+        chosen |= 1u << out->device[i];
+    if (w->n == 1 && !(chosen & ~ok))
+        return;
+    for (uint32_t k = 0; k < w->n; k++)
+        out[k] = (struct pool_place){ .node = out->node };
+    if (!find_devices(w, out->node, out))
+        abort(); /* node_ok() said so */
+    for (uint32_t k = 0; k < w->n; k++)
+        pool_place_cut(w->s->pool, &w->ask[k], &out[k]);
 }
 
 static uint32_t preferred_of(const struct sched_ties *t)
@@ -374,27 +379,46 @@ static uint32_t preferred_of(const struct sched_ties *t)
     return n;
 }
 
-/* What is preferred is given up from the last on, until something fits. */
-int ask_find(struct sched *s, const struct form *f, const struct pool_ask *a,
-             const struct place_filter *filter, struct pool_place *out)
+/* What is preferred is given up from the last on, until something fits.  The node is ranked
+ * by the first ask. */
+int bundle_find(struct sched *s, const struct form *f, const struct pool_ask *ask,
+                uint32_t n, const struct place_filter *filter, struct pool_place *out)
 {
-    if (!f->tied || (!f->ties.tie_count && !s->tags.apart))
-        return placer_find(s->placer, a, filter, out);
-    struct wish w = { s, f, a, preferred_of(&f->ties) };
+    struct wish w = { s, f, ask, n, preferred_of(&f->ties) };
     struct place_filter tied = { .node_ok = node_ok, .ctx = &w };
     if (filter) {
         assert(!filter->node_ok);
         tied.node = filter->node;
         tied.node_count = filter->node_count;
     }
-    int rc = placer_find(s->placer, a, &tied, out);
+    int rc = placer_find(s->placer, ask, &tied, out);
     while (rc == -SL_NO_CAPACITY && w.preferred) {
         w.preferred--;
-        rc = placer_find(s->placer, a, &tied, out);
+        rc = placer_find(s->placer, ask, &tied, out);
     }
     if (!rc)
         choose_devices(&w, out);
     return rc;
+}
+
+static bool is_free(const struct sched *s, const struct form *f)
+{
+    return !f->tied || (!f->ties.tie_count && !s->tags.apart);
+}
+
+int ask_find(struct sched *s, const struct form *f, const struct pool_ask *a,
+             const struct place_filter *filter, struct pool_place *out)
+{
+    if (is_free(s, f))
+        return placer_find(s->placer, a, filter, out);
+    return bundle_find(s, f, a, 1, filter, out);
+}
+
+bool ties_suit(struct sched *s, const struct form *f, const struct pool_ask *a,
+               uint32_t node)
+{
+    struct wish w = { s, f, a, 1, 0 };
+    return is_free(s, f) || node_ok(&w, node);
 }
 
 /* May it come back to where it was?  Whom it was with may be gone. */
@@ -493,6 +517,21 @@ static bool share_spot(const struct sched *s, enum pool_level level,
     return false;
 }
 
+/* Do these places of it lie beside each other by demand?  Then they count as one. */
+static bool are_beside(const struct request *r, uint32_t i, uint32_t k)
+{
+    const struct sched_option *o = &r->form->option[r->option];
+    uint32_t first = 0;
+    for (uint32_t g = 0, n; g < o->group_count; g += n) {
+        uint32_t count = o->group[g].count;
+        n = bundle_size(o, g);
+        if (i >= first && i < first + n * count && k >= first && k < first + n * count)
+            return (i - first) % count == (k - first) % count;
+        first += n * count;
+    }
+    return false;
+}
+
 static void check_apart(const struct sched *s, const struct request *a,
                         const struct request *b)
 {
@@ -502,7 +541,7 @@ static void check_apart(const struct sched *s, const struct request *a,
             continue;
         for (uint32_t i = 0; i < a->place_count; i++)
             for (uint32_t k = 0; k < b->place_count; k++)
-                assert((a == b && i == k) ||
+                assert((a == b && (i == k || are_beside(a, i, k))) ||
                        !share_spot(s, tie->level, &a->place[i], &b->place[k]));
     }
 }

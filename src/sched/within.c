@@ -15,15 +15,8 @@
 #define STEPS_OF_A_PLACE 8
 #define SEARCH_PLACES    64 /* larger gangs would spend the budget in vain */
 
-/* What a node has, now or when empty. */
-struct room {
-    uint64_t host_mem_bytes;
-    uint32_t cpu_milli, device_count;
-    struct class_device device[POOL_MAX_DEVICES];
-};
-
-static void room_now(const struct pool *p, const struct pool_ask *a, uint32_t node,
-                     struct room *out)
+void room_now(const struct pool *p, const struct pool_ask *a, uint32_t node,
+              struct room *out)
 {
     const struct pool_slot *n = &p->node[node];
     *out = (struct room){ .host_mem_bytes = slot_host_mem_free(n, a),
@@ -33,8 +26,8 @@ static void room_now(const struct pool *p, const struct pool_ask *a, uint32_t no
         out->device[i] = n->device[i].now;
 }
 
-static void room_empty(const struct pool *p, const struct pool_ask *a, uint32_t node,
-                       struct room *out)
+void room_empty(const struct pool *p, const struct pool_ask *a, uint32_t node,
+                struct room *out)
 {
     const struct pool_node *n = &p->node[node].is;
     *out = (struct room){ .host_mem_bytes =
@@ -45,9 +38,8 @@ static void room_empty(const struct pool *p, const struct pool_ask *a, uint32_t 
         out->device[i] = device_empty(p, &n->device[i]);
 }
 
-/* How many asks alike go there together, `most` at most.  Labels are not looked at. */
-static uint64_t asks_in(const struct pool *p, const struct room *r,
-                        const struct pool_ask *a, uint64_t most)
+uint64_t asks_in(const struct pool *p, const struct room *r, const struct pool_ask *a,
+                 uint64_t most)
 {
     uint64_t slices = 0;
     most = times_in(r->cpu_milli, a->cpu_milli, most);
@@ -264,13 +256,21 @@ static bool all_alike(const struct pool_ask *ask, uint32_t count)
     return true;
 }
 
+static bool has_splits(const struct sched_option *o)
+{
+    for (uint32_t g = 0; g < o->group_count; g++)
+        if (o->group[g].beside || o->group[g].split_least)
+            return true;
+    return false;
+}
+
 static int search(struct sched *s, const struct form *form, const struct sched_option *o,
                   const struct pool_ask *ask, const struct candidate *in, uint32_t places)
 {
     struct search f = { .s = s, .form = form, .o = o, .ask = ask, .in = in };
-    if (!form->ties.tie_count && all_alike(ask, o->group_count))
+    if (!form->ties.tie_count && !has_splits(o) && all_alike(ask, o->group_count))
         return -SL_NO_CAPACITY;
-    if (places > SEARCH_PLACES) {
+    if (places > SEARCH_PLACES || has_splits(o)) {
         s->gave_up = true;
         return -SL_NO_CAPACITY;
     }
@@ -367,10 +367,36 @@ static int compare_places(const void *x, const void *y, void *pool)
     return memcmp(a->device, b->device, sizeof a->device);
 }
 
+static void swap_places(struct pool_place *a, struct pool_place *b)
+{
+    struct pool_place keep = *a;
+    *a = *b;
+    *b = keep;
+}
+
+/* Groups beside each other keep together; in shrinking steps (Shell 1959). */
+static void sort_bundles(const struct sched *s, struct pool_place *place, uint32_t groups,
+                         uint32_t count)
+{
+    for (uint32_t step = count / 2; step; step /= 2)
+        for (uint32_t i = step; i < count; i++)
+            for (uint32_t at = i;
+                 at >= step && compare_places(&place[at], &place[at - step], s->pool) < 0;
+                 at -= step)
+                for (uint32_t g = 0; g < groups; g++)
+                    swap_places(&place[g * count + at], &place[g * count + at - step]);
+}
+
 void sort_ranks(const struct sched *s, const struct sched_option *o,
                 struct pool_place *place)
 {
-    for (uint32_t g = 0; g < o->group_count; place += o->group[g++].count)
-        if (o->group[g].count > 1)
-            qsort_r(place, o->group[g].count, sizeof *place, compare_places, s->pool);
+    for (uint32_t g = 0, n; g < o->group_count; g += n) {
+        uint32_t count = o->group[g].count;
+        n = bundle_size(o, g);
+        if (n > 1)
+            sort_bundles(s, place, n, count);
+        else if (count > 1)
+            qsort_r(place, count, sizeof *place, compare_places, s->pool);
+        place += n * count;
+    }
 }

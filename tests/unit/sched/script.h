@@ -18,7 +18,8 @@
  *                          with, apart: at a device, too; ?: preferred
  *                          ASK: 500 | 2x500 (two devices of one node) | 3*500 (a gang of three nodes)
  *                          | 3*2x500 (both) | 500:8 (and 8 GiB) | 500@ts (on devices shared so)
- *                          | l500, lc4000 (in the lower class) | c4000 (CPU only) | A+B (two groups) | A/B (either)
+ *                          | l500, lc4000 (in the lower class) | c4000 (CPU only) | A+B (two groups)
+ *                          | A&B (beside each other) | 8%2 (8 devices, 2 or more of a node) | A/B (either)
  *   r 7 3 50 ASK 0.1+2,1.0 [bN] […]
  *                          such a request runs already, on devices 1 and 2 of node 0 and 0 of node 1;
  *                          bN: since N ms; of a cut device 0.1~2~4: profile 2 from slot 4 on
@@ -141,6 +142,10 @@ static inline void script_group(const char *text, struct sched_group *g)
         g->count = a;
         g->ask.devices = b;
         g->ask.permille = c;
+    } else if (sscanf(text, "%u%%%u", &a, &b) == 2) {
+        g->count = a;
+        g->split_least = b;
+        g->ask.permille = 1000;
     } else if (sscanf(text, "%ux%u", &a, &b) == 2) {
         g->ask.devices = a;
         g->ask.permille = b;
@@ -179,10 +184,14 @@ static inline void script_tie(char *word, struct sched_ties *t)
 
 static inline void script_ask(char *text, char **word, int words, struct sched_option *o)
 {
-    char *group;
     *o = (struct sched_option){ 0 };
-    while ((group = strsep(&text, "+")))
-        script_group(group, &o->group[o->group_count++]);
+    for (bool beside = false; text;) {
+        size_t end = strcspn(text, "+&");
+        char mark = text[end], *group = strsep(&text, "+&");
+        script_group(group, &o->group[o->group_count]);
+        o->group[o->group_count++].beside = beside;
+        beside = mark == '&';
+    }
     for (int i = 0; i < words; i++) {
         o->within_required |= !strncmp(word[i], "in=", 3);
         if (!strncmp(word[i], "in=", 3) || !strncmp(word[i], "near=", 5))

@@ -101,6 +101,17 @@ static void in_words(void **state)
           "  or 1 members of the gang instead of 2\n"
           "  or places that need not lie together\n"
           "  or the end of one of 2 leases, such as 1\n" },
+        { "who lie beside each other stay as many",
+          "n 2; s 1 0 50 500 f; s 2 0 50 2*1000&2*300 f", 2,
+          "2 waits for room for 2 times 1000 permille of a device.\n"
+          "The search was long and gave up: there may be a place after all.\n"
+          "  1 node: room for one, not for all, or not as near or apart as asked\n"
+          "It would start now with\n  200 permille of each device instead of 1000\n" },
+        { "a split stays one of whole devices", "n 2; s 1 0 50 500 f; s 2 0 50 2%1 f", 2,
+          "2 waits for room for 2 times 1000 permille of a device.\n"
+          "  1 node: room for one, not for all, or not as near or apart as asked\n"
+          "It would start now with\n  1 members of the gang instead of 2\n"
+          "  or the end of 1 lease, such as 1\n" },
         { "it is being made room for", "n 1; s 1 0 40 1000; s 2 0 50 1000", 2,
           "2 waits for others to go; its place is kept until then.\n" },
         { "who must go",

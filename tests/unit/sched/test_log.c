@@ -95,9 +95,10 @@ static void every_field_comes_back(void **state)
         ROW(rows[i].label,
             differ(&record.event.node, &e.node, rows[i].size) == rows[i].holes);
         if (e.kind == SCHED_SUBMIT ||
-            e.kind == SCHED_RESTORE) /* of each option 4 and 3, of each group 4, 2 and 4 */
+            e.kind ==
+                SCHED_RESTORE) /* of each option 4 and 3, of each group 4, 2, 3 and 4 */
             ROW("the options", differ(r.option, option, sizeof option) ==
-                                   SCHED_MAX_OPTIONS * (4 + 3 + SCHED_MAX_GROUPS * 10));
+                                   SCHED_MAX_OPTIONS * (4 + 3 + SCHED_MAX_GROUPS * 13));
         sched_log_close(&r);
     }
     struct sched_option option[SCHED_MAX_OPTIONS];

@@ -123,6 +123,53 @@ static void one_gang(struct small *t)
         !want || v.verdict == SCHED_NOT_WAITING);
 }
 
+/* The least number of nodes that give `count` devices, `least` or more each; 0: none. */
+static uint32_t fewest_nodes(const struct small *t, uint32_t count, uint32_t least)
+{
+    uint32_t best = 0;
+    for (uint32_t set = 1; set < 1u << t->nodes; set++) {
+        uint32_t nodes = (uint32_t)__builtin_popcount(set), have = 0;
+        bool ok = nodes * least <= count;
+        for (uint32_t n = 0; n < t->nodes; n++)
+            if (set >> n & 1) {
+                have += t->free[n];
+                ok &= t->free[n] >= least;
+            }
+        if (ok && have >= count && (!best || nodes < best))
+            best = nodes;
+    }
+    return best;
+}
+
+static void split_over_the_fewest(void **state)
+{
+    const char *more = getenv("SLUICE_SEQUENCES");
+    int rounds = more ? atoi(more) : 2000, granted = 0;
+    for (int i = 0; i < rounds; i++) {
+        struct small t;
+        struct sched_view v;
+        struct sched_event e = { .kind = SCHED_SUBMIT };
+        struct sched_option o = { .group_count = 1 };
+        begin(&t, 100 + (uint64_t)i);
+        uint32_t count = 1 + rng_below(&t.rng, 9), least = 1 + rng_below(&t.rng, 3);
+        uint32_t on[NODES] = { 0 }, nodes = 0;
+        o.group[0] =
+            (struct sched_group){ { .devices = 1, .permille = 1000 }, count, false, least };
+        e.submit =
+            (struct sched_request){ .id = ++t.requests, .option_count = 1, .option = &o };
+        apply(&t, &e);
+        ROW("it is known", !sched_find(t.s, t.requests, &v));
+        for (uint32_t k = 0; k < v.place_count; k++)
+            nodes += !on[v.place[k].node]++;
+        ROW("as few nodes as can be", nodes == fewest_nodes(&t, count, least));
+        for (uint32_t n = 0; n < t.nodes; n++)
+            ROW("none gives less than the least", !on[n] || on[n] >= least);
+        granted += nodes != 0;
+        sched_destroy(t.s);
+    }
+    print_message("%d splits, %d granted\n", rounds, granted);
+}
+
 static void found_if_there_is_one(void **state)
 {
     const char *more = getenv("SLUICE_SEQUENCES");
@@ -193,6 +240,7 @@ static void a_search_may_give_up(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(found_if_there_is_one),
+    cmocka_unit_test(split_over_the_fewest),
     cmocka_unit_test(a_rack_lies_in_one_zone),
     cmocka_unit_test(a_search_may_give_up),
 };

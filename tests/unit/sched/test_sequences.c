@@ -94,6 +94,27 @@ static void check_within(struct run *r, const struct sched_option *o,
     }
 }
 
+static void check_split(const struct sched_option *o, const struct sched_view *v)
+{
+    const struct pool_place *at = v->place;
+    for (uint32_t g = 0; g < o->group_count; at += o->group[g++].count) {
+        const struct sched_group *x = &o->group[g];
+        for (uint32_t i = 0; x->beside && i < x->count; i++) {
+            const struct pool_place *one = &at[i], *other = &at[i] - x->count;
+            ROW("who lies beside is on the node", one->node == other->node);
+            for (uint32_t d = 0; d < one->device_count; d++)
+                for (uint32_t k = 0; k < other->device_count; k++)
+                    ROW("… on other devices", one->device[d] != other->device[k]);
+        }
+        for (uint32_t i = 0; x->split_least && i < x->count; i++) {
+            uint32_t there = 0;
+            for (uint32_t k = 0; k < x->count; k++)
+                there += at[k].node == at[i].node;
+            ROW("a split gives the least or more", there >= x->split_least);
+        }
+    }
+}
+
 static void hold(struct run *r, struct known *k)
 {
     struct sched_view v;
@@ -102,6 +123,7 @@ static void hold(struct run *r, struct known *k)
     k->place_count = v.place_count;
     memcpy(k->place, v.place, v.place_count * sizeof *v.place);
     check_within(r, &k->option[v.option], &v);
+    check_split(&k->option[v.option], &v);
     charge(r, k, true);
 }
 
@@ -283,7 +305,7 @@ static bool could_start(struct run *r, const struct known *k, const struct sched
     struct pool_ask a = o->group[0].ask;
     uint64_t models = 0;
     a.owner = k->q.tenant;
-    if (o->group_count > 1 || o->group[0].count > 1)
+    if (o->group_count > 1 || o->group[0].count > 1 || o->group[0].split_least > 1)
         return false; /* gangs: rows say it */
     for (uint32_t m = 0; m < MODELS; m++) {
         bool ok = true;
@@ -402,6 +424,20 @@ static void apply(struct run *r, struct sched_event *e)
 
 /* ---- random events ---- */
 
+static void random_split(struct rng *rng, struct sched_option *o)
+{
+    struct sched_group *g = o->group;
+    if (o->group_count > 1 && g[0].ask.devices == 1 && rng_below(rng, 2)) {
+        g[1].count = g[0].count;
+        g[1].beside = true;
+    } else if (o->group_count == 1 && !g[0].ask.lower && rng_below(rng, 12) == 0) {
+        g[0].count = 1 + rng_below(rng, 5);
+        g[0].split_least = 1 + rng_below(rng, 2);
+        g[0].ask.devices = 1;
+        g[0].ask.permille = 1000;
+    }
+}
+
 static void random_ties(struct rng *rng, struct sched_ties *t)
 {
     if (rng_below(rng, 3))
@@ -443,6 +479,8 @@ static void make_request(struct run *r, struct known *k)
         }
     }
     random_ties(&r->rng, &k->q.ties);
+    for (uint32_t i = 0; i < k->q.option_count; i++)
+        random_split(&r->rng, &k->option[i]);
     k->q.option = k->option;
 }
 

@@ -46,11 +46,22 @@
 #define SCHED_ALL_MODELS  POOL_MAX_MODELS /* of a quota */
 #define SCHED_ROOT        0u              /* the tenant above all; it always exists */
 
-/* `count` asks alike, each on one node; all of an option in the same class.  Their owner is the request's tenant, whatever is
- * said there. */
+/*
+ * `count` asks alike, each on one node; all of an option in the same class.  Their owner is
+ * the request's tenant, whatever is said there.
+ *
+ * `beside`: each lies on the node of the same ask of the group before it, which has as many,
+ * on other devices; so one node gives 700 permille of a device and 300 of another.
+ *
+ * `split_least`: `count` whole devices in all, not above capacity – an ask is one of them,
+ * with its host CPU and memory –, on as few nodes as can be, at least so many on each;
+ * 0: each where it fits best.
+ */
 struct sched_group {
     struct pool_ask ask;
     uint32_t count;
+    bool beside;
+    uint32_t split_least;
 };
 
 /*

@@ -466,9 +466,10 @@ static bool is_in_vain(const struct sched *s, const struct answer *a,
 static void note_vain(struct sched *s, struct answer *a, const struct request *r,
                       uint32_t above, const struct sched_option *o)
 {
-    /* of several groups it is not known which has no place; ties and a rack bar more than
-     * the ask says */
-    if (o->group_count > 1 || r->form->tied || o->within_required)
+    /* of several groups it is not known which has no place; ties, a rack and a split bar more
+     * than the ask says */
+    if (o->group_count > 1 || r->form->tied || o->within_required ||
+        o->group[0].split_least > 1)
         return;
     a->gains = s->gains;
     a->runs = runs_of(s, r, above);

@@ -270,7 +270,11 @@ static int search(struct sched *s, const struct form *form, const struct sched_o
     struct search f = { .s = s, .form = form, .o = o, .ask = ask, .in = in };
     if (!form->ties.tie_count && !has_splits(o) && all_alike(ask, o->group_count))
         return -SL_NO_CAPACITY;
-    if (places > SEARCH_PLACES || has_splits(o)) {
+    if (has_splits(o)) { /* not searched, but others may have a place */
+        s->unproven |= o->within_required && (form->ties.tie_count || o->group_count > 1);
+        return -SL_NO_CAPACITY;
+    }
+    if (places > SEARCH_PLACES) {
         s->gave_up = true;
         return -SL_NO_CAPACITY;
     }

@@ -242,6 +242,12 @@ static const struct {
       "+1 1=0,0,0,0,2,2 +2 2=1,1,1,1,3" },
     { "no node gives less than the least", "n 4 0 2; n 2; s 1 0 50 5%2; ? 1; s 2 0 50 5%2",
       "+1 1=0,0,0,2,2" },
+    { "a split that one rack bars is tried in the next",
+      "n 1 0 2 1; n 4 0 1 2; s 1 0 50 2%2 in=rack; ? 1", "+1 1=2,2" },
+    { "in vain for one node, not for two",
+      "n 2 0 2; r 1 0 50 1000 0.0 f; r 2 0 50 1000 1.0 f; r 3 0 10 1000 0.1;"
+      " r 4 0 10 1000 1.1; s 5 0 50 2%2; s 6 0 50 2*1000; e 3; e 4",
+      "-4p6 -3p6 +6" },
     { "a split whose first place bars the others",
       "n 1 0 2 1; s 1 0 50 2%1 tag=1 apart=1@rack", "" },
     { "two of the lower class", "n 2 so; s 1 0 50 l400&l300; s 2 0 50 l200", "+1 +2" },

@@ -1,12 +1,12 @@
-/* Charts as SVG: scales, axes, lines, bars. */
+/* Charts as SVG: scales, axes, lines, stacked areas, bars. */
 #include "sim/chart.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define WIDTH  660.0
-#define HEIGHT 300.0
+#define WIDTH  540.0
+#define HEIGHT 270.0
 #define LEFT   52.0
 #define RIGHT  20.0
 #define TOP    10.0
@@ -114,6 +114,8 @@ static void add_y_axis(struct buf *to, const struct chart *c)
 
 static void add_legend(struct buf *to, const struct chart_key *keys, unsigned count)
 {
+    if (count < 2)
+        return;
     buf_add(to, "<ul class=\"legend\">");
     for (unsigned i = 0; i < count; i++) {
         buf_addf(to, "<li><span class=\"key k%u\"></span>", keys[i].colour);
@@ -150,7 +152,8 @@ static void add_series(struct buf *to, const struct chart *c, unsigned i)
             continue;
         }
         if (!open)
-            buf_addf(to, "<polyline class=\"s%u\" points=\"", s->key.colour);
+            buf_addf(to, "<polyline class=\"s%u%s\" points=\"", s->key.colour,
+                     s->faint ? " faint" : "");
         buf_addf(to, "%.1f,%.1f ", at_x(c, s->x[k]), at_y(c, s->y[k]));
         open = true;
     }
@@ -158,12 +161,17 @@ static void add_series(struct buf *to, const struct chart *c, unsigned i)
         buf_add(to, "\"/>\n");
 }
 
-void chart_lines(struct buf *to, const struct chart *c)
+static void begin_chart(struct buf *to, const struct chart *c)
 {
     struct chart_key keys[CHART_SERIES];
     for (unsigned i = 0; i < c->series_count; i++)
         keys[i] = c->series[i].key;
     begin_figure(to, c->title, keys, c->series_count, HEIGHT);
+}
+
+void chart_lines(struct buf *to, const struct chart *c)
+{
+    begin_chart(to, c);
     add_x_axis(to, c);
     add_y_axis(to, c);
     for (unsigned i = 0; i < c->series_count; i++)
@@ -171,12 +179,45 @@ void chart_lines(struct buf *to, const struct chart *c)
     buf_add(to, "</svg></figure>\n");
 }
 
+/* ---- areas ---- */
+
+/* The sum of the first `count` series. */
+static double height_of(const struct chart *c, unsigned count, size_t k)
+{
+    double sum = 0;
+    for (unsigned i = 0; i < count; i++)
+        sum += c->series[i].y[k];
+    return sum;
+}
+
+/* Along its upper edge, and back along the one below. */
+static void add_area(struct buf *to, const struct chart *c, unsigned i)
+{
+    const struct chart_series *s = &c->series[i];
+    buf_addf(to, "<polygon class=\"b%u\" points=\"", s->key.colour);
+    for (size_t k = 0; k < s->count; k++)
+        buf_addf(to, "%.1f,%.1f ", at_x(c, s->x[k]), at_y(c, height_of(c, i + 1, k)));
+    for (size_t k = s->count; k-- > 0;)
+        buf_addf(to, "%.1f,%.1f ", at_x(c, s->x[k]), at_y(c, height_of(c, i, k)));
+    buf_add(to, "\"/>\n");
+}
+
+void chart_areas(struct buf *to, const struct chart *c)
+{
+    begin_chart(to, c);
+    for (unsigned i = 0; i < c->series_count; i++)
+        add_area(to, c, i);
+    add_x_axis(to, c);
+    add_y_axis(to, c);
+    buf_add(to, "</svg></figure>\n");
+}
+
 /* ---- bars ---- */
 
 #define BAR      15.0
 #define BAR_GAP  10.0
-#define BAR_LEFT 110.0
-#define BAR_ROOM 90.0 /* behind the longest, for its value */
+#define BAR_LEFT 96.0
+#define BAR_ROOM 72.0 /* behind the longest, for its value */
 
 void chart_bars(struct buf *to, const char *title, const char *unit,
                 const struct chart_key *series, unsigned series_count,

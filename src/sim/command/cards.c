@@ -72,6 +72,16 @@ static json_t *json_rounded(double value)
     return isnan(value) ? json_null() : json_real(round(value * 1000) / 1000);
 }
 
+/* The runs too, seed by seed, so that compare can pair them. */
+static json_t *json_values(const struct cards *c, unsigned system,
+                           const struct cards_figure *f, bool *ok)
+{
+    json_t *j = json_array();
+    for (uint32_t i = 0; i < c->seeds; i++)
+        *ok &= json_array_append_new(j, json_rounded(f->of(&c->result[system][i]))) == 0;
+    return j;
+}
+
 static json_t *json_stats(struct stats s, bool *ok)
 {
     json_t *j = json_object();
@@ -87,8 +97,11 @@ static json_t *json_system(const struct cards *c, unsigned system, bool *ok)
     json_t *j = json_object(), *against = json_object();
     json_put(j, "system", json_string(closed_system_name(c->system[system])), ok);
     json_put(j, "about", json_string(closed_system_about(c->system[system])), ok);
-    for (const struct cards_figure *f = cards_figures; f->key; f++)
-        json_put(j, f->key, json_stats(cards_stats(c, system, f), ok), ok);
+    for (const struct cards_figure *f = cards_figures; f->key; f++) {
+        json_t *figure = json_stats(cards_stats(c, system, f), ok);
+        json_put(figure, "values", json_values(c, system, f, ok), ok);
+        json_put(j, f->key, figure, ok);
+    }
     for (const struct cards_figure *f = cards_figures; system && f->key; f++)
         json_put(against, f->key, json_stats(cards_gain(c, system, f), ok), ok);
     if (system)

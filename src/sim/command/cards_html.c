@@ -18,11 +18,9 @@ static const char style[] =
     "@media(prefers-color-scheme:dark){:root{--bg:#14181d;--ink:#e6e9ec;--soft:#9aa4af;"
     "--grid:#2d343c;--c0:#ff9d4d;--c1:#9aa4af;--c2:#b794f6;--c3:#4fd1c5;--c4:#79aef9;"
     "--c5:#56d37f}}\n"
-    "@media "
-    "print{:root{--bg:#fff;--ink:#000;--soft:#333;--grid:#ccc}figure{break-inside:avoid}}\n"
     "body{background:var(--bg);color:var(--ink);font:16px/1.5 "
     "system-ui,sans-serif;margin:0}\n"
-    "main{max-width:1060px;margin:auto;padding:24px 20px 60px}\n"
+    "main{max-width:1080px;margin:auto;padding:24px 20px 60px}\n"
     "h1{font-size:1.7rem;line-height:1.25;margin:.2em 0 "
     ".3em}h2{margin-top:2em;font-size:1.2rem}\n"
     "p,li{max-width:75ch}.soft{color:var(--soft)}\n"
@@ -32,16 +30,18 @@ static const char style[] =
     ".tile b{display:block;font-size:1.5rem}.tile "
     "s{color:var(--soft);text-decoration:none}\n"
     ".wide{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-"
-    "nums}\n"
-    "th,td{padding:5px 11px;text-align:right;border-bottom:1px solid var(--grid);"
-    "white-space:nowrap}\n"
+    "nums;width:100%;font-size:.85rem}\n"
+    "th,td{padding:5px 7px;text-align:right;border-bottom:1px solid var(--grid);"
+    "vertical-align:bottom}\n"
+    "td{white-space:nowrap}tr:last-child td{font-weight:600}\n"
     "th:first-child,td:first-child{text-align:left;padding-left:0}\n"
     ".charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,470px),1fr)"
     ");"
     "gap:26px}\n"
     "figure{margin:0}figcaption{font-weight:600;margin-bottom:4px}\n"
     "svg{width:100%;height:auto;display:block}svg text{fill:var(--soft);font-size:12px}\n"
-    ".grid{stroke:var(--grid);stroke-width:1}polyline{fill:none;stroke-width:2}\n"
+    ".grid{stroke:var(--grid);stroke-width:1}polyline{fill:none;stroke-width:2.2}"
+    ".faint{stroke-width:1;opacity:.55}\n"
     ".legend{list-style:none;display:flex;flex-wrap:wrap;gap:2px 16px;margin:0 0 "
     "6px;padding:0;"
     "font-size:.85rem;color:var(--soft)}\n"
@@ -54,7 +54,12 @@ static const char style[] =
     "c3)}"
     ".b4,.k4{fill:var(--c4);background:var(--c4)}.b5,.k5{fill:var(--c5);background:var(--"
     "c5)}\n"
-    "code{font-size:.9em}\n";
+    "code{font-size:.9em;overflow-wrap:anywhere}\n"
+    "@media "
+    "print{:root{--bg:#fff;--ink:#000;--soft:#333;--grid:#ccc}*{print-color-adjust:exact}"
+    "body{font-size:11px}table{font-size:8px}th,td{padding:3px 4px}"
+    ".charts{grid-template-columns:1fr "
+    "1fr!important}figure,.tile,tr{break-inside:avoid}h2{break-after:avoid}}\n";
 
 static const struct cards_figure *figure(const char *key)
 {
@@ -95,13 +100,24 @@ static void add_tile(struct buf *to, const char *name, const char *before,
              name, before);
 }
 
+/* How sure the difference is: the seeds are paired, the sessions are the same. */
+static void add_gain(struct buf *to, const struct cards *c, unsigned system)
+{
+    struct stats work = cards_gain(c, system, figure("effective_pct"));
+    struct stats wait = cards_gain(c, system, figure("wait_mean_h"));
+    buf_addf(to,
+             "<p>On the same sessions that is %.1f points more work (95 %% interval %.1f to"
+             " %.1f) and %.1f h less waiting (%.1f to %.1f).</p>\n",
+             work.mean, work.low, work.high, -wait.mean, -wait.high, -wait.low);
+}
+
 static void add_tiles(struct buf *to, const struct cards *c)
 {
     static const struct {
         const char *name, *key, *unit; /* no unit: hours */
         int digits;
     } tiles[] = {
-        { "of the cards' work is done", "effective_pct", " %", 1 },
+        { "of what the cards could do is done", "effective_pct", " %", 1 },
         { "mean wait", "wait_mean_h", NULL, 0 },
         { "is what 99 in 100 waited at most", "wait_p99_h", NULL, 0 },
         { "jobs finished", "finished", "", 0 },
@@ -118,6 +134,8 @@ static void add_tiles(struct buf *to, const struct cards *c)
             add_tile(to, tiles[i].name, before.text, after.text);
     }
     buf_add(to, "</div>\n");
+    if (c->seeds > 1 && last)
+        add_gain(to, c, last);
 }
 
 static void add_head(struct buf *to, const struct cards *c)
@@ -192,6 +210,12 @@ static struct chart_key key_of(const struct cards *c, unsigned system)
     return (struct chart_key){ closed_system_name(c->system[system]), c->system[system] };
 }
 
+/* Before and after are what matters. */
+static bool is_between(const struct cards *c, unsigned system)
+{
+    return system && system + 1 < c->systems;
+}
+
 struct points {
     double *x, *y; /* of all series, one after the other */
 };
@@ -233,7 +257,8 @@ static void add_cdf(struct buf *to, const struct cards *c, struct points *p)
             x[k] = fmax(c->result[i][0].wait_cdf_s[k] / MINUTE, 0.1);
             y[k] = 100.0 * (double)(k + 1) / CLOSED_CDF;
         }
-        chart.series[i] = (struct chart_series){ key_of(c, i), x, y, CLOSED_CDF };
+        chart.series[i] =
+            (struct chart_series){ key_of(c, i), x, y, CLOSED_CDF, is_between(c, i) };
     }
     chart_lines(to, &chart);
 }
@@ -260,6 +285,16 @@ static double mean_sample(const struct closed_result *r,
 /* Means of six hours, so that days can be told apart from noise. */
 #define SMOOTH 6u
 
+/* The k-th. */
+static double smooth(const struct closed_result *r, uint32_t k,
+                     double (*of)(const struct closed_sample *))
+{
+    double sum = 0;
+    for (uint32_t h = 0; h < SMOOTH; h++)
+        sum += of(&r->sample[k * SMOOTH + h]);
+    return sum / SMOOTH;
+}
+
 static void add_over_time(struct buf *to, const struct cards *c, struct points *p,
                           const char *title, const char *axis,
                           double (*of)(const struct closed_sample *))
@@ -276,14 +311,44 @@ static void add_over_time(struct buf *to, const struct cards *c, struct points *
     for (unsigned i = 0; i < c->systems; i++) {
         double *x = p->x + (size_t)i * count, *y = p->y + (size_t)i * count;
         for (uint32_t k = 0; k < count; k++) {
-            x[k] = k * SMOOTH / 24.0;
-            y[k] = 0;
-            for (uint32_t h = 0; h < SMOOTH; h++)
-                y[k] += of(&c->result[i][0].sample[k * SMOOTH + h]) / SMOOTH;
+            x[k] = (k + 0.5) * SMOOTH / 24.0;
+            y[k] = smooth(&c->result[i][0], k, of);
         }
-        chart.series[i] = (struct chart_series){ key_of(c, i), x, y, count };
+        chart.series[i] =
+            (struct chart_series){ key_of(c, i), x, y, count, is_between(c, i) };
     }
     chart_lines(to, &chart);
+}
+
+/* Where a system's card time goes: work, held by somebody but idle, held by nobody. */
+static void add_card_time(struct buf *to, const struct cards *c, unsigned system,
+                          const char *when, struct points *p)
+{
+    const struct closed_result *r = &c->result[system][0];
+    uint32_t count = r->sample_count / SMOOTH;
+    double work = mean_sample(r, working), held = mean_sample(r, occupied);
+    char title[120];
+    snprintf(title, sizeof title,
+             "%s, %.0f %% of the cards' time is work, %.0f %% held idle, %.0f %% free",
+             when, work, held - work, 100 - held);
+    struct chart chart = { .title = title,
+                           .x = { "day", 0, c->setup.days, false },
+                           .y = { "cards' time, %", 0, 100, false },
+                           .series_count = 3 };
+    static const struct chart_key keys[] = { { "work", 5 },
+                                             { "held, idle", 0 },
+                                             { "free", 1 } };
+    for (unsigned i = 0; i < 3; i++)
+        chart.series[i] =
+            (struct chart_series){ keys[i], p->x, p->y + (size_t)i * count, count, false };
+    for (uint32_t k = 0; k < count; k++) {
+        double in_use = smooth(r, k, working), taken = smooth(r, k, occupied);
+        p->x[k] = (k + 0.5) * SMOOTH / 24.0;
+        p->y[k] = in_use;
+        p->y[count + k] = taken - in_use;
+        p->y[2 * count + k] = 100 - taken;
+    }
+    chart_areas(to, &chart);
 }
 
 /* Each department, under the first and the last system. */
@@ -304,25 +369,28 @@ static void add_departments(struct buf *to, const struct cards *c, bool wait)
     unsigned better = 0;
     char title[96];
     for (size_t i = 0; i < CLOSED_PARTS; i++)
-        better += bars[i].value[1] < bars[i].value[0];
-    snprintf(title, sizeof title, "%u of %d departments wait less, in the mean", better,
-             CLOSED_PARTS);
-    if (wait)
-        chart_bars(to, title, "h", series, 2, bars, CLOSED_PARTS, 2);
-    else
-        chart_bars(to, "Work done for each department, in % of what its own cards could do",
-                   "%", series, 2, bars, CLOSED_PARTS, 0);
+        better += wait ? bars[i].value[1] < bars[i].value[0]
+                       : bars[i].value[1] > bars[i].value[0];
+    snprintf(title, sizeof title,
+             wait ? "%u of %d departments wait less (mean wait)"
+                  : "%u of %d get more work done (in %% of what their own cards could do)",
+             better, CLOSED_PARTS);
+    chart_bars(to, title, wait ? "h" : "%", series, 2, bars, CLOSED_PARTS, wait ? 2 : 0);
 }
 
 static void add_energy(struct buf *to, const struct cards *c)
 {
-    const struct chart_key series[] = { { "native device-seconds a megajoule", 4 } };
+    const struct chart_key series = { "", 4 };
     struct chart_bar bars[CARDS_SYSTEMS];
+    char title[128];
     for (unsigned i = 0; i < c->systems; i++)
         bars[i] = (struct chart_bar){ closed_system_name(c->system[i]),
                                       { mean(c, i, "work_per_mj") } };
-    chart_bars(to, "Work for the same energy, by a model of the cards' power", "s/MJ",
-               series, 1, bars, c->systems, 0);
+    double more = 100 * (bars[c->systems - 1].value[0] / bars[0].value[0] - 1);
+    snprintf(title, sizeof title,
+             "%.0f %% %s work for the same energy, by a model (device-seconds a megajoule)",
+             fabs(more), more < 0 ? "less" : "more");
+    chart_bars(to, title, "s/MJ", &series, 1, bars, c->systems, 0);
 }
 
 static void add_charts(struct buf *to, const struct cards *c)
@@ -340,17 +408,50 @@ static void add_charts(struct buf *to, const struct cards *c)
                 " six hours.</p>\n<div class=\"charts\">\n");
     add_cdf(to, c, &p);
     add_over_time(to, c, &p, "Compute in use", "compute in use, %", working);
-    add_over_time(to, c, &p, "Cards that somebody holds", "occupied, %", occupied);
+    add_card_time(to, c, 0, "Before", &p);
+    add_card_time(to, c, c->systems - 1, "After", &p);
     add_over_time(to, c, &p, "Lent for sure", "allocated, %", allocated);
-    add_over_time(to, c, &p, "Not lent though somebody waits", "not lent, %", unusable);
-    add_energy(to, c);
+    add_over_time(to, c, &p, "Fragments, not lent though somebody waits", "not lent, %",
+                  unusable);
     add_departments(to, c, false);
     add_departments(to, c, true);
+    add_energy(to, c);
     buf_add(to, "</div>\n");
     points_finish(&p);
 }
 
 /* ---- the foot ---- */
+
+/* What makes this page again. */
+static void add_command(struct buf *to, const struct cards *c)
+{
+    const struct closed_setup *s = &c->setup;
+    const struct {
+        const char *option;
+        uint32_t value;
+        bool said;
+    } options[] = {
+        { "seeds", c->seeds, true },
+        { "warm-days", s->warm_days, true },
+        { "days", s->days, true },
+        { "think", s->think_s / 60, true },
+        { "sessions", s->sessions_permille / 10, true },
+        { "heavy", s->heavy_permille / 10, true },
+        { "cards", s->nodes_permille / 10, true },
+        { "offered", s->open_permille / 10, s->open_permille > 0 },
+    };
+    buf_add(to, "<h2>To make it again</h2>\n<p><code>sluice-sim scenario 200-cards");
+    for (size_t i = 0; i < ARRAY_LEN(options); i++)
+        if (options[i].said)
+            buf_addf(to, " --%s %u", options[i].option, options[i].value);
+    buf_add(to, " --policy ");
+    for (unsigned i = 0; i < c->systems; i++)
+        buf_addf(to, "%s%s", i ? "," : "", closed_system_name(c->system[i]));
+    buf_addf(to,
+             " --html FILE</code></p>\n<p class=\"soft\">sluice-sim %s. Seeds are 1 to %u;"
+             " each gives every system the same sessions and jobs.</p>\n",
+             SLUICE_VERSION, c->seeds);
+}
 
 static void add_foot(struct buf *to, const struct cards *c)
 {
@@ -384,12 +485,9 @@ static void add_foot(struct buf *to, const struct cards *c)
         "other.</li>\n"
         "<li>Power: idle and full watts of the PWR paper (V100 30 and 300, A100 50 and "
         "400; the"
-        " Ascend 910 as 30 and 310), in proportion to the compute in use.</li>\n</ul>\n"
-        "<p class=\"soft\">Made by <code>sluice-sim scenario 200-cards");
-    buf_addf(to,
-             " --seeds %u --days %u --warm-days %u --html FILE</code>, sluice-sim %s.</p>\n"
-             "</main></body></html>\n",
-             c->seeds, c->setup.days, c->setup.warm_days, SLUICE_VERSION);
+        " Ascend 910 as 30 and 310), in proportion to the compute in use.</li>\n</ul>\n");
+    add_command(to, c);
+    buf_add(to, "</main></body></html>\n");
 }
 
 int cards_html(const struct cards *c, const char *path, struct sl_err *err)

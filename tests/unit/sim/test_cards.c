@@ -138,13 +138,50 @@ static void a_line_is_where_its_points_are(void **state)
     struct chart c = { .title = "t",
                        .x = { "x", 0, 10, false },
                        .y = { "y", 0, 100, false },
-                       .series = { { { "one", 2 }, x, y, 4 } },
-                       .series_count = 1 };
+                       .series = { { { "one", 2 }, x, y, 4, true },
+                                   { { "two", 3 }, x, y, 1, false } },
+                       .series_count = 2 };
     chart_lines(&b, &c);
-    ROW("a gap ends the line", strstr(b.text, "points=\"52.0,256.0 346.0,10.0 \"/>"));
-    ROW("what is outside is at the edge", strstr(b.text, "points=\"640.0,10.0 \"/>"));
+    ROW("a gap ends the line", strstr(b.text, "points=\"52.0,226.0 286.0,10.0 \"/>"));
+    ROW("what is outside is at the edge", strstr(b.text, "points=\"520.0,10.0 \"/>"));
     ROW("the colour is the key's",
-        strstr(b.text, "class=\"s2\"") && strstr(b.text, "key k2"));
+        strstr(b.text, "class=\"s2 faint\"") && strstr(b.text, "key k2"));
+    ROW("tags are balanced", !unbalanced(b.text));
+}
+
+static void areas_stand_on_each_other(void **state)
+{
+    AUTO_BUF struct buf b = { 0 };
+    const double x[] = { 0, 10 }, low[] = { 50, 0 }, high[] = { 25, 100 };
+    struct chart c = { .title = "t",
+                       .x = { "x", 0, 10, false },
+                       .y = { "y", 0, 100, false },
+                       .series = { { { "low", 0 }, x, low, 2, false },
+                                   { { "high", 1 }, x, high, 2, false } },
+                       .series_count = 2 };
+    chart_areas(&b, &c);
+    ROW("the first stands on the axis",
+        strstr(b.text, "class=\"b0\" points=\"52.0,118.0 520.0,226.0 520.0,226.0 "
+                       "52.0,226.0 \"/>"));
+    ROW("the second on the first", strstr(b.text, "class=\"b1\" points=\"52.0,64.0 "
+                                                  "520.0,10.0 520.0,226.0 52.0,118.0 "
+                                                  "\"/>"));
+    ROW("tags are balanced", !unbalanced(b.text));
+}
+
+static void bars_are_as_long_as_their_values(void **state)
+{
+    AUTO_BUF struct buf b = { 0 };
+    const struct chart_key key = { "", 4 };
+    const struct chart_bar bars[] = { { "a<b", { 10 } },
+                                      { "none", { NAN } },
+                                      { "c", { 5 } } };
+    chart_bars(&b, "t", "h", &key, 1, bars, 3, 1);
+    ROW("the longest has all the room", strstr(b.text, "width=\"372.0\""));
+    ROW("half of it is half as long", strstr(b.text, "width=\"186.0\""));
+    ROW("unknown has no length", strstr(b.text, "width=\"0.0\""));
+    ROW("a single series has no legend", !strstr(b.text, "legend"));
+    ROW("names are escaped", strstr(b.text, "a&lt;b"));
     ROW("tags are balanced", !unbalanced(b.text));
 }
 
@@ -182,6 +219,8 @@ static void the_page_is_whole(void **state)
                                           !strstr(page, "src=") &&
                                           !strstr(page, "<script"));
     ROW("no number is missing", !strstr(page, "nan") && !strstr(page, "inf"));
+    ROW("it says how it was made", strstr(page, "--seeds 2 --warm-days 1 --days 2") &&
+                                       strstr(page, "--policy partitioned,sluice --html"));
     ROW("it says that it is fitted", strstr(page, "<em>fitted</em>"));
     free(page);
 }
@@ -194,6 +233,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(cards_come_by_nodes),
     cmocka_unit_test(text_is_escaped),
     cmocka_unit_test(a_line_is_where_its_points_are),
+    cmocka_unit_test(areas_stand_on_each_other),
+    cmocka_unit_test(bars_are_as_long_as_their_values),
     cmocka_unit_test(the_page_is_whole),
 };
 ROWS_MAIN(tests)

@@ -1,5 +1,5 @@
 /*
- * Charts as SVG inside a page: lines, steps of a distribution, and bars.
+ * Charts as SVG inside a page: lines, stacked areas, and bars.
  *
  * Colours and fonts are the page's (CSS variables --c0 … --c5, --ink, --grid), so that one
  * page is readable on light, on dark and on paper.  Text is escaped.  The caller owns the
@@ -29,6 +29,7 @@ struct chart_series {
     struct chart_key key;
     const double *x, *y; /* NAN is a gap */
     size_t count;
+    bool faint; /* behind what matters */
 };
 
 struct chart {
@@ -40,12 +41,16 @@ struct chart {
 
 void chart_lines(struct buf *to, const struct chart *c);
 
+/* Each series on top of those before it; all have the same x, and no gaps. */
+void chart_areas(struct buf *to, const struct chart *c);
+
 struct chart_bar {
     const char *name;
     double value[CHART_SERIES];
 };
 
-/* Groups of bars, lying, with their values behind; series by name. */
+/* Groups of bars, lying, with their values behind; series by name.  A single series is
+ * known by the title, and has no legend. */
 void chart_bars(struct buf *to, const char *title, const char *unit,
                 const struct chart_key *series, unsigned series_count,
                 const struct chart_bar *bars, size_t count, unsigned digits);

@@ -413,11 +413,13 @@ static bool node_helps(const struct sched *s, const struct form *f, uint32_t nod
     return false;
 }
 
+/* Whom a tie keeps off the node, tags_wake() wakes when it no longer does. */
 void queue_wake_node(struct sched *s, uint32_t node)
 {
     for (struct line *l = s->parked, *next; l; l = next) {
         next = l->parked_next;
-        if (l->verdict != SCHED_OVER_LIMIT && node_helps(s, l->form, node))
+        if (l->verdict != SCHED_OVER_LIMIT && node_helps(s, l->form, node) &&
+            ties_may_hold(s, l->form, node))
             line_wake(s, l);
     }
 }

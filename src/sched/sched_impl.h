@@ -367,6 +367,10 @@ void try_take(struct sched *s, const struct form *f, const struct pool_ask *a,
 void try_give(struct sched *s, const struct form *f, const struct pool_ask *a,
               const struct pool_place *at);
 
+/* Do its required ties let it go to the node, as tags are now?  A gang's own places do not
+ * open a node that is barred. */
+bool ties_may_hold(const struct sched *s, const struct form *f, uint32_t node);
+
 /* placer_find(), by the form's ties; a filter has a list only. */
 int ask_find(struct sched *s, const struct form *f, const struct pool_ask *a,
              const struct place_filter *filter, struct pool_place *out);

@@ -334,6 +334,12 @@ static bool ties_ok(const struct wish *w, uint32_t node)
     return true;
 }
 
+bool ties_may_hold(const struct sched *s, const struct form *f, uint32_t node)
+{
+    struct wish required = { .s = s, .form = f };
+    return !f->tied || ties_ok(&required, node);
+}
+
 /* Devices of the node for all, to out[] unless NULL. */
 static bool find_devices(const struct wish *w, uint32_t node, struct pool_place *out)
 {

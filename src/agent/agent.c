@@ -121,11 +121,16 @@ static int open_signals(struct agent *a, struct sl_err *err)
     return agent_watch(a, &a->signals, err);
 }
 
-static int open_api(struct agent *a, struct sl_err *err)
+static int listen_for_clients(const struct agent *a, struct sl_err *err)
 {
     char path[128];
     agent_path(a, "agent.sock", path, sizeof path);
-    a->listen.fd = sock_listen_unix(path, SOCK_STREAM, geteuid() == 0 ? 0666 : 0600, err);
+    return sock_listen_unix(path, SOCK_STREAM, geteuid() == 0 ? 0666 : 0600, err);
+}
+
+static int open_api(struct agent *a, struct sl_err *err)
+{
+    a->listen.fd = listen_for_clients(a, err);
     if (a->listen.fd < 0)
         return a->listen.fd;
     a->api = api_create(a->listen.fd, &agent_ops, a, err);
@@ -300,6 +305,26 @@ static void mind_directory(struct agent *a)
         log_error("directory-removed", "path=%s leases=%u", path, agent_live_count(a));
 }
 
+/* A cleaner of old files may take the socket alone: nobody finds this agent, and while it
+ * has the lock no other can start. */
+static void mind_socket(struct agent *a)
+{
+    char path[128];
+    struct stat st;
+    struct sl_err err = { 0 };
+    agent_path(a, "agent.sock", path, sizeof path);
+    if (a->homeless || lstat(path, &st) == 0 || errno != ENOENT)
+        return;
+    AUTO_CLOSE int fd = listen_for_clients(a, &err);
+    if (fd < 0 || api_listen_on(a->api, fd, &err) < 0) {
+        log_error("socket-removed", "path=%s error=\"%s\"", path, err.msg);
+        unlink(path); /* of whom nobody would hear; the next second tries again */
+        return;
+    }
+    dup3(fd, a->listen.fd, O_CLOEXEC);
+    log_warn("socket-removed", "path=%s listening=again", path);
+}
+
 static void mind_idleness(struct agent *a, uint64_t now_ns)
 {
     if (agent_live_count(a) > 0)
@@ -320,6 +345,7 @@ static void every_second(struct agent *a, uint64_t now_ns)
     if (a->next_sample_ns < now_ns)
         a->next_sample_ns = now_ns + NS_PER_S;
     mind_directory(a);
+    mind_socket(a);
     telemetry_sample(a, now_ns);
     audit_run(a, now_ns);
     lease_retry_pending(a); /* a shrink was met, a device was given back */

@@ -64,6 +64,11 @@ struct api_server *api_create(int listen_fd, const struct api_ops *ops, void *ct
     return s;
 }
 
+int api_listen_on(struct api_server *s, int listen_fd, struct sl_err *err)
+{
+    return http_listen_on(s->http, listen_fd, err);
+}
+
 int api_fd(const struct api_server *s)
 {
     return http_fd(s->http);

@@ -73,6 +73,15 @@ struct http_server *http_create(int listen_fd, const struct http_limits *limits,
     return s;
 }
 
+int http_listen_on(struct http_server *s, int listen_fd, struct sl_err *err)
+{
+    if (fcntl(listen_fd, F_SETFL, fcntl(listen_fd, F_GETFL) | O_NONBLOCK) < 0 ||
+        epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, s->listen_fd, NULL) < 0 ||
+        dup3(listen_fd, s->listen_fd, O_CLOEXEC) < 0 || add_fd(s, s->listen_fd, s) < 0)
+        return sl_fail_sys(err, SL_IO, errno, "listen on another socket");
+    return 0;
+}
+
 int http_fd(const struct http_server *s)
 {
     return s->epoll_fd;

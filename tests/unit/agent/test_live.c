@@ -345,6 +345,16 @@ static void two_agents(void **state)
     ROW("the first goes on", live_call(&l, "GET", "/v1/node", NULL, NULL) == 200);
 }
 
+static void socket_taken(void **state)
+{
+    start(TWO_CARDS);
+    assert_int_equal(unlink(l.sock), 0);
+    for (int i = 0; i < 1000 && access(l.sock, F_OK) != 0; i++)
+        usleep(10 * 1000);
+    ROW("a socket that a cleaner took is there again", access(l.sock, F_OK) == 0);
+    ROW("and the agent is found", live_call(&l, "GET", "/v1/devices", NULL, NULL) == 200);
+}
+
 static void racing_agents(void **state)
 {
     pid_t racer[12];
@@ -786,6 +796,7 @@ static const struct CMUnitTest tests[] = {
     LIVE(broker_killed),
     LIVE(full_disk),
     LIVE(two_agents),
+    LIVE(socket_taken),
     LIVE(racing_agents),
     LIVE(damaged_journal),
     LIVE(embedded_ends),

@@ -87,6 +87,8 @@ struct api_server;
  * api_timeout_ms(). */
 struct api_server *api_create(int listen_fd, const struct api_ops *ops, void *ctx,
                               struct sl_err *err);
+/* Take new connections from this socket instead, as of api_create(); those open stay. */
+int api_listen_on(struct api_server *s, int listen_fd, struct sl_err *err);
 int api_fd(const struct api_server *s);
 int api_timeout_ms(const struct api_server *s); /* -1: none */
 void api_run(struct api_server *s);

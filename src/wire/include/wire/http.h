@@ -40,6 +40,8 @@ extern const struct http_limits http_limits_default;
 struct http_server *http_create(int listen_fd, const struct http_limits *limits,
                                 void (*handle)(void *ctx, struct http_request *r),
                                 void *ctx, struct sl_err *err);
+/* Take new connections from this socket instead; it stays the caller's, as above. */
+int http_listen_on(struct http_server *s, int listen_fd, struct sl_err *err);
 int http_fd(const struct http_server *s);
 int http_timeout_ms(const struct http_server *s); /* -1: none */
 void http_run(struct http_server *s);

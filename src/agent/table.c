@@ -115,7 +115,8 @@ json_t *agent_job_json(const struct agent *a, const struct agent_lease *al)
     snprintf(name, sizeof name, "jobs/%s/log", lease_format_id(al->l.number, id));
     agent_path(a, name, path, sizeof path);
     if (j)
-        json_object_set_new(j, "log", json_string(path));
+        json_object_set_new(j, "log",
+                            access(path, F_OK) == 0 ? json_string(path) : json_null());
     return j;
 }
 

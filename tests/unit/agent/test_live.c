@@ -490,6 +490,8 @@ static void job_ends(void **state)
     ROW("the end of the program is the end of the lease",
         live_until(&l, "/v1/leases/a", "state", "released"));
     ROW("with its status", live_until(&l, "/v1/leases/a", "exit_status", "7"));
+    ROW("and no log is named, since none was kept",
+        live_until(&l, "/v1/jobs/a", "log", "null"));
     waitpid(shim, NULL, 0);
 }
 
@@ -541,6 +543,7 @@ static void submitted(void **state)
     ROW("with its status", live_until(&l, "/v1/jobs/j", "exit_status", "3"));
     ROW("and in words", live_until(&l, "/v1/jobs/j", "why", "exited 3"));
     snprintf(path, sizeof path, "%s/jobs/L1/log", l.dir);
+    ROW("and its log is named", live_until(&l, "/v1/jobs/j", "log", path));
     assert_int_equal(file_read(path, 65536, &log, NULL, NULL), 0);
     snprintf(line, sizeof line, "OPENCL_LAYERS=%s/front/libsluice-opencl.so\n", l.dir);
     ROW("the front is in its environment", strstr(log, line) != NULL);

@@ -88,7 +88,7 @@ static int check_count(const char *value, struct sl_err *err)
     errno = 0;
     strtoul(value, &end, 10);
     if (value[0] < '0' || value[0] > '9' || *end || errno)
-        return sl_fail(err, SL_INVALID, "'%s' is not a whole number", value);
+        return sl_fail(err, SL_INVALID, "'%s' is not a whole number from 0 on", value);
     return 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "forms.h"
+#include "model/units.h"
 
 #define PRIORITY_DEFAULT      50
 #define PRIORITY_MAX          100
@@ -57,11 +58,11 @@ static int check_memory(struct lease_request *r, struct sl_err *err)
         r->mem_limit_bytes = r->mem_request_bytes;
     if (r->mem_request_bytes > INT64_MAX || r->mem_limit_bytes > INT64_MAX)
         return sl_fail(err, SL_INVALID, "memory is at most 2^63-1 bytes");
+    char request[32], limit[32];
     if (r->mem_request_bytes > r->mem_limit_bytes)
-        return sl_fail(err, SL_INVALID,
-                       "the memory request (%llu bytes) is above the limit (%llu bytes)",
-                       (unsigned long long)r->mem_request_bytes,
-                       (unsigned long long)r->mem_limit_bytes);
+        return sl_fail(err, SL_INVALID, "the memory request, %s, is above the limit, %s",
+                       units_format_size(r->mem_request_bytes, request),
+                       units_format_size(r->mem_limit_bytes, limit));
     return 0;
 }
 

@@ -287,7 +287,8 @@ static int gather_due(struct sched *s)
         for (const struct request *r = s->request[i]; !rc && r; r = r->chain)
             if (r->state == SCHED_RUNNING || r->state == SCHED_LEAVING)
                 rc = add_due(s, calendar_ending(s, r), r->age, r);
-    qsort(s->due, s->due_count, sizeof *s->due, compare_due);
+    if (s->due_count) /* nothing: no array */
+        qsort(s->due, s->due_count, sizeof *s->due, compare_due);
     return rc;
 }
 

@@ -341,7 +341,8 @@ static int evict(struct sched *s, struct request *r, uint32_t option, uint64_t m
     if (relief_needed(s, r->form, option, models, count, lease_of) > count)
         return 0; /* in any order */
     s->seek_steps -= 2 * count;
-    qsort(s->victim, count, sizeof *s->victim, compare_victims);
+    if (count) /* nothing: no array */
+        qsort(s->victim, count, sizeof *s->victim, compare_victims);
     if (count && s->victim[0].rule == SCHED_BY_RECLAIM)
         spare(s, r, &count);
     for (uint32_t i = 0; i < count; i++)

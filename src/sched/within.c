@@ -314,7 +314,8 @@ int within_place(struct sched *s, const struct form *f, const struct sched_optio
     int rc = gather(s, o, ask, false, &count);
     if (rc)
         return rc;
-    qsort(s->candidate, count, sizeof *s->candidate, compare_candidates);
+    if (count) /* nothing: no array */
+        qsort(s->candidate, count, sizeof *s->candidate, compare_candidates);
     for (uint32_t i = 0; i < o->group_count; i++)
         places += o->group[i].count;
     s->steps = STEPS_LEAST + STEPS_OF_A_PLACE * places;

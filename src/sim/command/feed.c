@@ -31,7 +31,8 @@ static void sort_ids(struct feed *f)
 {
     uint32_t kept = 0;
     if (f->id_count)
-        qsort(f->id, f->id_count, sizeof *f->id, compare_ids);
+        if (f->id_count) /* nothing: no array */
+            qsort(f->id, f->id_count, sizeof *f->id, compare_ids);
     for (uint32_t i = 0; i < f->id_count; i++)
         if (!i || f->id[i] != f->id[kept - 1])
             f->id[kept++] = f->id[i];

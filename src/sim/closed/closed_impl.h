@@ -2,6 +2,7 @@
 #ifndef CLOSED_IMPL_H
 #define CLOSED_IMPL_H
 
+#include "sim/agenda.h"
 #include "sim/closed.h"
 #include "sim/random.h"
 
@@ -58,11 +59,6 @@ struct node {
     struct card card[NODE_CARDS];
 };
 
-struct moment {
-    uint64_t at_ms, order;
-    uint32_t job, epoch;
-};
-
 /* Sums over the measured time. */
 struct books {
     uint64_t since_ms;
@@ -97,9 +93,7 @@ struct closed {
     uint32_t node_count, sessions;
     struct job *job;
     uint32_t job_count, job_room;
-    struct moment *moment; /* heap */
-    uint32_t moment_count, moment_room;
-    uint64_t moments;
+    struct agenda agenda;   /* whose thought or run ends when; NO_JOB: one arrives */
     struct random arrivals; /* of the open form */
     double arrival_mean_ms;
     uint32_t waiting;

@@ -46,36 +46,12 @@ const char *closed_system_about(unsigned i)
 
 /* ---- moments ---- */
 
-static bool earlier(const struct moment *a, const struct moment *b)
-{
-    return a->at_ms != b->at_ms ? a->at_ms < b->at_ms : a->order < b->order;
-}
-
 static int moment_add(struct closed *c, uint64_t at_ms, uint32_t job)
 {
-    struct moment m = { at_ms, c->moments++, job, job == NO_JOB ? 0 : c->job[job].epoch };
-    if (array_reserve(&c->moment, &c->moment_room, c->moment_count + 1, sizeof m))
-        return sl_fail(c->err, SL_INTERNAL, "out of memory");
-    uint32_t i = c->moment_count++;
-    for (; i && earlier(&m, &c->moment[(i - 1) / 2]); i = (i - 1) / 2)
-        c->moment[i] = c->moment[(i - 1) / 2];
-    c->moment[i] = m;
-    return 0;
-}
-
-static struct moment moment_take(struct closed *c)
-{
-    struct moment first = c->moment[0], last = c->moment[--c->moment_count];
-    uint32_t i = 0;
-    for (uint32_t k; (k = 2 * i + 1) < c->moment_count; i = k) {
-        if (k + 1 < c->moment_count && earlier(&c->moment[k + 1], &c->moment[k]))
-            k++;
-        if (earlier(&last, &c->moment[k]))
-            break;
-        c->moment[i] = c->moment[k];
-    }
-    c->moment[i] = last;
-    return first;
+    struct agenda_item m = { .at_ms = at_ms, .id = job };
+    if (job != NO_JOB)
+        m.epoch = c->job[job].epoch;
+    return agenda_add(&c->agenda, m) ? sl_fail(c->err, SL_INTERNAL, "out of memory") : 0;
 }
 
 /* ---- books ---- */
@@ -449,14 +425,14 @@ static void sample_until(struct closed *c, uint64_t at_ms)
         take_sample(c, at_ms);
 }
 
-static int happen(struct closed *c, const struct moment *m)
+static int happen(struct closed *c, const struct agenda_item *m)
 {
-    if (m->job == NO_JOB)
+    if (m->id == NO_JOB)
         return arrive(c);
-    struct job *j = &c->job[m->job];
+    struct job *j = &c->job[m->id];
     if (m->epoch != j->epoch)
         return 0;
-    return j->state == JOB_THINKS ? submit(c, m->job) : finish(c, m->job);
+    return j->state == JOB_THINKS ? submit(c, m->id) : finish(c, m->id);
 }
 
 static int loop(struct closed *c)
@@ -464,14 +440,13 @@ static int loop(struct closed *c)
     uint64_t ask_ms = NEVER;
     int rc = 0;
     while (!rc) {
-        uint64_t next = c->moment_count ? c->moment[0].at_ms : NEVER;
-        next = min_u64(next, ask_ms);
+        uint64_t next = min_u64(agenda_next_ms(&c->agenda), ask_ms);
         if (next > c->end_ms)
             break;
         sample_until(c, next);
         c->now_ms = next;
-        while (!rc && c->moment_count && c->moment[0].at_ms == next) {
-            struct moment m = moment_take(c);
+        while (!rc && agenda_next_ms(&c->agenda) == next) {
+            struct agenda_item m = agenda_take(&c->agenda);
             rc = happen(c, &m);
         }
         if (!rc)
@@ -566,7 +541,7 @@ int closed_run(const char *system, const struct closed_setup *setup,
     if (c.state)
         c.system->destroy(&c);
     free(c.job);
-    free(c.moment);
+    agenda_finish(&c.agenda);
     free(c.wait_s);
     if (rc)
         closed_result_finish(&result);

@@ -18,38 +18,9 @@ static int no_memory(struct run *r)
 
 /* ---- timers ---- */
 
-static bool timer_before(const struct timer *a, const struct timer *b)
+static int timer_add(struct run *r, struct agenda_item t)
 {
-    return a->at_ms != b->at_ms ? a->at_ms < b->at_ms : a->order < b->order;
-}
-
-static int timer_add(struct run *r, struct timer t)
-{
-    if (array_reserve(&r->timer, &r->timer_room, r->timer_count + 1, sizeof t))
-        return no_memory(r);
-    t.order = r->timers++;
-    uint32_t i = r->timer_count++;
-    for (; i && timer_before(&t, &r->timer[(i - 1) / 2]); i = (i - 1) / 2)
-        r->timer[i] = r->timer[(i - 1) / 2];
-    r->timer[i] = t;
-    return 0;
-}
-
-static struct timer timer_take(struct run *r)
-{
-    struct timer first = r->timer[0], last = r->timer[--r->timer_count];
-    uint32_t i = 0;
-    for (;;) {
-        uint32_t c = 2 * i + 1;
-        if (c + 1 < r->timer_count && timer_before(&r->timer[c + 1], &r->timer[c]))
-            c++;
-        if (c >= r->timer_count || timer_before(&last, &r->timer[c]))
-            break;
-        r->timer[i] = r->timer[c];
-        i = c;
-    }
-    r->timer[i] = last;
-    return first;
+    return agenda_add(&r->agenda, t) ? no_memory(r) : 0;
 }
 
 /* ---- jobs ---- */
@@ -79,10 +50,10 @@ static void job_becomes(struct run *r, uint32_t job, enum job_state state)
 
 static int job_timer(struct run *r, uint32_t job, enum timer_kind kind, uint64_t in_ms)
 {
-    return timer_add(r, (struct timer){ .at_ms = r->now_ms + in_ms,
-                                        .kind = kind,
-                                        .job = job,
-                                        .epoch = r->job[job].epoch });
+    return timer_add(r, (struct agenda_item){ .at_ms = r->now_ms + in_ms,
+                                              .kind = kind,
+                                              .id = job,
+                                              .epoch = r->job[job].epoch });
 }
 
 static int granted(struct run *r, const struct sched_decision *d)
@@ -174,23 +145,23 @@ static int finish(struct run *r, uint32_t job, bool again)
 
 static int submit_next(struct run *r, const struct statement *st, uint32_t nth);
 
-static int fire(struct run *r, const struct timer *t)
+static int fire(struct run *r, const struct agenda_item *t)
 {
     if (t->kind == TIMER_SUBMIT)
-        return submit_next(r, t->st, t->nth);
-    if (t->epoch != r->job[t->job].epoch)
+        return submit_next(r, t->of, t->id);
+    if (t->epoch != r->job[t->id].epoch)
         return 0;
-    return finish(r, t->job, t->kind == TIMER_GONE);
+    return finish(r, t->id, t->kind == TIMER_GONE);
 }
 
 bool run_due(const struct run *r)
 {
-    return r->timer_count && r->timer[0].at_ms <= r->now_ms;
+    return agenda_next_ms(&r->agenda) <= r->now_ms;
 }
 
 int run_step(struct run *r, uint64_t until_ms)
 {
-    uint64_t timer = r->timer_count ? r->timer[0].at_ms : NEVER;
+    uint64_t timer = agenda_next_ms(&r->agenda);
     uint64_t tick = r->waiting ? (r->now_ms / r->s->tick_ms + 1) * r->s->tick_ms : NEVER;
     uint64_t next = min_u64(timer, tick);
     if (next > until_ms) {
@@ -199,7 +170,7 @@ int run_step(struct run *r, uint64_t until_ms)
     }
     r->now_ms = next;
     if (next == timer) {
-        struct timer t = timer_take(r);
+        struct agenda_item t = agenda_take(&r->agenda);
         return fire(r, &t);
     }
     return must(r, &(struct sched_event){ .kind = SCHED_TICK });
@@ -273,10 +244,10 @@ static int submit_next(struct run *r, const struct statement *st, uint32_t nth)
     int rc = submit(r, st->submit, member(r, &st->who, nth));
     if (rc || nth + 1 == st->who.count)
         return rc;
-    return timer_add(r, (struct timer){ .at_ms = r->now_ms + st->submit->every_ms,
-                                        .kind = TIMER_SUBMIT,
-                                        .st = st,
-                                        .nth = nth + 1 });
+    return timer_add(r, (struct agenda_item){ .at_ms = r->now_ms + st->submit->every_ms,
+                                              .kind = TIMER_SUBMIT,
+                                              .of = st,
+                                              .id = nth + 1 });
 }
 
 static int submit_all(struct run *r, const struct statement *st)
@@ -402,6 +373,6 @@ int scenario_run(const struct scenario *s, scenario_say_fn *say, void *ctx,
     free(r.tenant_known);
     free(r.tenant_parent);
     free(r.quota);
-    free(r.timer);
+    agenda_finish(&r.agenda);
     return rc;
 }

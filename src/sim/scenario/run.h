@@ -3,6 +3,7 @@
 #define SCENARIO_RUN_H
 
 #include "scenario_impl.h"
+#include "sim/agenda.h"
 
 enum job_state {
     JOB_NEW,
@@ -31,14 +32,6 @@ enum timer_kind {
     TIMER_GONE,   /* it went, as it was told */
 };
 
-struct timer {
-    uint64_t at_ms, order;
-    enum timer_kind kind;
-    uint32_t job, epoch;
-    const struct statement *st; /* of TIMER_SUBMIT */
-    uint32_t nth;
-};
-
 struct run {
     const struct scenario *s;
     struct sched *sched;
@@ -49,9 +42,8 @@ struct run {
     bool *tenant_known;         /* by name */
     uint32_t *tenant_parent;    /* of the core */
     struct tenant_quota *quota; /* what was said last: [tenant][model] */
-    struct timer *timer;        /* heap */
-    uint32_t timer_count, timer_room;
-    uint64_t timers; /* ever */
+    struct agenda
+        agenda; /* kinds: enum timer_kind; of: the statement of TIMER_SUBMIT, id: which of its jobs */
     uint32_t waiting;
     scenario_say_fn *say;
     void *ctx;

@@ -11,16 +11,16 @@
 #define LOOK_MS   60000u /* between looks at who may be displaced, and who waited long */
 #define NODE_CPUS 96u    /* more than anybody asks for: not a part of this scenario */
 
-/* The policy of the pool, chosen on other seeds (101 and 102) than those of the tables.  What
- * is lent for sure is so much less than what is asked that cards are asked for 1.35 times:
- * jobs use what others leave. */
+/* The policy of the pool.  The rules were found by trials on seed 1; their numbers were then
+ * chosen among four settings on seeds 101 and 102.  What is lent for sure is so much less than
+ * what is asked that cards are asked for 1.35 times: jobs use what others leave. */
 #define OVERCOMMIT_PERMILLE 1350u
 #define FRESH_MS            (5 * 60000u) /* who ran less goes first, and displaces … */
 #define PATIENCE_MS         (20 * 60000u) /* … who waited so long comes next, and stays there */
 enum priority { USUAL = 50, RAISED = 60, FRESH = 70 };
 
 struct todo {
-    enum sched_event_kind kind;
+    bool over; /* the job is; else it waits */
     uint32_t job;
 };
 
@@ -49,25 +49,56 @@ static uint32_t priority_of(const struct closed *c, const struct job *j)
     return ran_ms(c, j) < FRESH_MS ? FRESH : j->raised ? RAISED : USUAL;
 }
 
-static int push(struct closed *c, enum sched_event_kind kind, uint32_t job)
+static int push(struct closed *c, bool over, uint32_t job)
 {
     struct ours *o = c->state;
     if (array_reserve(&o->todo, &o->room, o->count + 1, sizeof *o->todo))
         return sl_fail(c->err, SL_INTERNAL, "out of memory");
-    o->todo[o->count++] = (struct todo){ kind, job };
+    o->todo[o->count++] = (struct todo){ over, job };
     return 0;
 }
 
-static int tell(struct ours *o, struct sched_event *e, struct sl_err *err)
+/* Saving and loading, as HeliosArtifact counts it. */
+static uint64_t displace_cost_ms(uint32_t cards)
 {
+    return cards == 1 ? 7000 : 30000;
+}
+
+/* It goes, and waits again with what it has done. */
+static int displaced(struct closed *c, uint32_t job)
+{
+    if (c->job[job].state != JOB_RUNS)
+        return 0; /* it ended at this very moment; the core hears of it next */
+    int rc = closed_stop(c, job, displace_cost_ms(c->job[job].cards));
+    if (!rc)
+        rc = push(c, true, job);
+    return rc ? rc : push(c, false, job);
+}
+
+static int take_decision(struct closed *c, const struct sched_decision *d)
+{
+    uint32_t job = (uint32_t)d->id;
+    if (d->kind == SCHED_EVICT)
+        return displaced(c, job);
+    return closed_start(c, job, d->place[0].node, d->place[0].device,
+                        sure_permille(c, &c->job[job]));
+}
+
+/* One event, and what the core decides. */
+static int tell(struct closed *c, struct sched_event *e)
+{
+    struct ours *o = c->state;
     const struct sched_decision *d;
     uint32_t count;
-    return sched_apply(o->sched, e, &d, &count, err);
+    e->now_ms = c->now_ms;
+    int rc = sched_apply(o->sched, e, &d, &count, c->err);
+    for (uint32_t i = 0; i < count && !rc; i++)
+        rc = take_decision(c, &d[i]);
+    return rc;
 }
 
 static int add_nodes(struct closed *c)
 {
-    struct ours *o = c->state;
     int rc = 0;
     for (uint32_t i = 0; i < c->node_count && !rc; i++) {
         struct sched_event e = { .kind = SCHED_ADD_NODE };
@@ -77,7 +108,7 @@ static int add_nodes(struct closed *c)
             e.node.device[k] =
                 (struct pool_device){ .model = c->node[i].type,
                                       .mem_bytes = type_mem_bytes(c->node[i].type) };
-        rc = tell(o, &e, c->err);
+        rc = tell(c, &e);
     }
     return rc;
 }
@@ -116,70 +147,40 @@ static void destroy(struct closed *c)
 
 static int submit(struct closed *c, uint32_t job)
 {
-    return push(c, SCHED_SUBMIT, job);
+    return push(c, false, job);
 }
 
 static int finish(struct closed *c, uint32_t job)
 {
-    return push(c, SCHED_END, job);
+    return push(c, true, job);
 }
 
-/* Saving and loading, as HeliosArtifact counts it. */
-static uint64_t displace_cost_ms(uint32_t cards)
+static int tell_submit(struct closed *c, uint32_t job)
 {
-    return cards == 1 ? 7000 : 30000;
-}
-
-/* It goes, and waits again with what it has done. */
-static int displaced(struct closed *c, uint32_t job)
-{
-    if (c->job[job].state != JOB_RUNS)
-        return 0; /* it ended at this very moment; the core hears of it next */
-    int rc = closed_stop(c, job, displace_cost_ms(c->job[job].cards));
-    if (!rc)
-        rc = push(c, SCHED_END, job);
-    return rc ? rc : push(c, SCHED_SUBMIT, job);
-}
-
-static int take_decision(struct closed *c, const struct sched_decision *d)
-{
-    uint32_t job = (uint32_t)d->id;
-    if (d->kind == SCHED_EVICT)
-        return displaced(c, job);
-    return closed_start(c, job, d->place[0].node, d->place[0].device,
-                        sure_permille(c, &c->job[job]));
-}
-
-static int apply(struct closed *c, const struct todo *t)
-{
-    struct ours *o = c->state;
-    struct job *j = &c->job[t->job];
-    const struct sched_decision *d;
-    uint32_t count;
+    struct job *j = &c->job[job];
     struct sched_option option = { .group_count = 1 };
-    struct sched_event e = { .kind = t->kind, .now_ms = c->now_ms };
+    option.group[0] = (struct sched_group){ .count = 1,
+                                            .ask = { .devices = j->cards,
+                                                     .permille = sure_permille(c, j),
+                                                     .mem_bytes = j->mem_bytes,
+                                                     .models = j->types } };
     j->priority = priority_of(c, j);
-    if (t->kind == SCHED_END)
-        e.end = t->job;
-    if (t->kind == SCHED_SET_PRIORITY)
-        e.priority = (struct sched_priority){ t->job, priority_of(c, j) };
-    if (t->kind == SCHED_SUBMIT) {
-        option.group[0] = (struct sched_group){ .count = 1,
-                                                .ask = { .devices = j->cards,
-                                                         .permille = sure_permille(c, j),
-                                                         .mem_bytes = j->mem_bytes,
-                                                         .models = j->types } };
-        e.submit = (struct sched_request){ .id = t->job,
-                                           .preemptible = true,
-                                           .priority = priority_of(c, j),
-                                           .attained_ms = j->ran_ms,
-                                           .option_count = 1,
-                                           .option = &option };
-    }
-    int rc = sched_apply(o->sched, &e, &d, &count, c->err);
-    for (uint32_t i = 0; i < count && !rc; i++)
-        rc = take_decision(c, &d[i]);
-    return rc;
+    struct sched_event e = { .kind = SCHED_SUBMIT,
+                             .submit = { .id = job,
+                                         .preemptible = true,
+                                         .priority = j->priority,
+                                         .attained_ms = j->ran_ms,
+                                         .option_count = 1,
+                                         .option = &option } };
+    return tell(c, &e);
+}
+
+static int tell_priority(struct closed *c, uint32_t job)
+{
+    struct job *j = &c->job[job];
+    j->priority = priority_of(c, j);
+    struct sched_event e = { .kind = SCHED_SET_PRIORITY, .priority = { job, j->priority } };
+    return tell(c, &e);
 }
 
 /* What the core has been told at this moment, and what follows from that. */
@@ -189,7 +190,8 @@ static int tell_all(struct closed *c)
     int rc = 0;
     while (!rc && o->first < o->count) {
         struct todo t = o->todo[o->first++];
-        rc = apply(c, &t);
+        struct sched_event over = { .kind = SCHED_END, .end = t.job };
+        rc = t.over ? tell(c, &over) : tell_submit(c, t.job);
     }
     o->first = o->count = 0;
     return rc;
@@ -198,7 +200,7 @@ static int tell_all(struct closed *c)
 /* Who may be displaced now; who waited long; who is fresh no longer. */
 static int look(struct closed *c)
 {
-    int rc = apply(c, &(struct todo){ SCHED_TICK, 0 });
+    int rc = tell(c, &(struct sched_event){ .kind = SCHED_TICK });
     if (!rc)
         rc = tell_all(c);
     for (uint32_t i = 0; i < c->job_count && !rc; i++) {
@@ -208,7 +210,7 @@ static int look(struct closed *c)
         j->raised |= j->state == JOB_WAITS && c->now_ms - j->since_ms >= PATIENCE_MS;
         if (priority_of(c, j) == j->priority)
             continue;
-        rc = apply(c, &(struct todo){ SCHED_SET_PRIORITY, i });
+        rc = tell_priority(c, i);
         if (!rc)
             rc = tell_all(c);
     }

@@ -8,17 +8,18 @@ def row: "| " + join(" | ") + " |";
 def header($columns): ($columns | row), "|" + ($columns | map("---|") | join(""));
 def spread($digits): "\(.mean | fixed($digits)) [\(.low | fixed($digits)), \(.high | fixed($digits))]";
 def of($name): .systems[] | select(.system == $name);
+def worst: .little_error_pct.values | max_by(fabs);
 def some($kind): map(select(.kind == $kind));
 ["partitioned", "pool-strict", "pool-backfill", "pool-shared", "sluice-exact", "sluice"] as $order
 | sort_by(.kind, (.value | tonumber? // -1), (.systems[0].system as $name | $order | index($name))) |
 
 (some("base") | (.[0].setup) as $s | "\($s.cards) cards, \($s.sessions) sessions that think \($s.think_s / 60) min in the mean, \($s.days) days after \($s.warm_days); \(.[0].seeds) seeds, in brackets the 95 % interval of the mean."),
 "",
-header(["system", "effective %", "allocated %", "occupied %", "mean wait", "p50", "p90", "p99", "jobs", "starved", "displaced", "work a MJ", "Little %"]),
+header(["system", "effective %", "allocated %", "occupied %", "mean wait", "p50", "p90", "p99", "jobs", "starved", "displaced", "work a MJ", "Little %, worst seed"]),
 (some("base")[] | .systems[] | [.system, (.effective_pct | spread(1)), (.allocated_pct.mean | fixed(1)),
     (.occupied_pct.mean | fixed(1)), (.wait_mean_h.mean | hours), (.wait_p50_h.mean | hours), (.wait_p90_h.mean | hours),
     (.wait_p99_h.mean | hours), (.finished.mean | fixed(0)), (.starved.mean | fixed(1)), (.evictions.mean | fixed(0)),
-    (.work_per_mj.mean | fixed(0)), (.little_error_pct.mean | fixed(2))] | row),
+    (.work_per_mj.mean | fixed(0)), (worst | fixed(2))] | row),
 "",
 "What changes with the assumptions (14 days after 7; before and after are `partitioned` and `sluice`):", "",
 header(["assumption", "effective before", "after", "mean wait before", "after", "p99 after", "starved after"]),
@@ -32,8 +33,8 @@ header(["assumption", "effective before", "after", "mean wait before", "after", 
 (some("offered") | header(["offered %"] + (.[0].systems | map(.system))),
     (.[] | ["\(.value)"] + (.systems | map(.wait_mean_h.mean | hours)) | row)),
 "",
-"Other numbers of cards, the same sessions:", "",
-header(["system", "cards", "mean wait", "p99", "effective %", "jobs in 14 days"]),
+"Other numbers of cards, the same sessions. Waits are of finished jobs: where Little is far below 0, some sessions stand still and are in no mean.", "",
+header(["system", "cards", "mean wait", "p99", "effective %", "jobs in 14 days", "Little %, worst seed"]),
 (.[] | select(.kind == "fewer" or .kind == "more") | .setup.cards as $cards | .systems[]
     | [.system, "\($cards)", (.wait_mean_h.mean | hours), (.wait_p99_h.mean | hours), (.effective_pct.mean | fixed(1)),
-       (.finished.mean | fixed(0))] | row)
+       (.finished.mean | fixed(0)), (worst | fixed(2))] | row)

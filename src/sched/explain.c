@@ -488,6 +488,8 @@ int sched_explain(struct sched *s, uint64_t id, struct sched_explanation *out)
     count_lacks(s, r, out);
     if (out->tier == SCHED_BLOCKED)
         find_limit(s, r, out);
+    if (sched_estimate(s, id, &out->estimate_ms, &out->basis))
+        return -SL_INTERNAL;
     size_t size = sizeof *r->form + r->form->option_count * sizeof r->form->option[0];
     struct trial t = { .s = s, .r = r, .form = malloc(size), .x = out };
     if (!t.form)

@@ -175,6 +175,18 @@ static void add_changes(struct buf *to, const struct sched_explanation *x)
         buf_add(to, "No single change would start it now.\n");
 }
 
+/* What rests on neither limits nor predictions is not worth a sentence. */
+static void add_estimate(struct buf *to, const struct sched_explanation *x)
+{
+    uint64_t in_ms = x->estimate_ms - x->now_ms;
+    if (x->basis != SCHED_BASIS_LIMITS && x->basis != SCHED_BASIS_PREDICTIONS)
+        return;
+    buf_addf(to, "It is expected to start in %" PRIu64 ".%03u s, %s.\n", in_ms / 1000,
+             (unsigned)(in_ms % 1000),
+             x->basis == SCHED_BASIS_LIMITS ? "by the limits of what runs at the latest"
+                                            : "if the others run as long as predicted");
+}
+
 /* ---- the verdict ---- */
 
 static void add_limit(struct buf *to, const struct sched_explanation *x)
@@ -242,5 +254,6 @@ void sched_explanation_text(struct buf *to, const struct sched_explanation *x)
         buf_add(to, "The search was long and gave up: there may be a place after all.\n");
     if (x->tier != SCHED_BLOCKED)
         add_lacks(to, x);
+    add_estimate(to, x);
     add_changes(to, x);
 }

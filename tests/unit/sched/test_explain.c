@@ -30,6 +30,19 @@ static void in_words(void **state)
           "  1 node: compute (at most 400 permille free)\n"
           "It would start now with\n  400 permille of each device instead of 600\n"
           "  or the end of 1 lease, such as 1\n" },
+        { "when it will start, by limits",
+          "n 1; s 1 0 50 600 f l60000; @1000; s 2 0 50 600 f", 2,
+          "2 waits for room for 600 permille of a device.\n"
+          "  1 node: compute (at most 400 permille free)\n"
+          "It is expected to start in 59.000 s, by the limits of what runs at the latest.\n"
+          "It would start now with\n  400 permille of each device instead of 600\n"
+          "  or the end of 1 lease, such as 1\n" },
+        { "… by predictions", "n 1; s 1 0 50 600 f w90000; s 2 0 50 600 f", 2,
+          "2 waits for room for 600 permille of a device.\n"
+          "  1 node: compute (at most 400 permille free)\n"
+          "It is expected to start in 90.000 s, if the others run as long as predicted.\n"
+          "It would start now with\n  400 permille of each device instead of 600\n"
+          "  or the end of 1 lease, such as 1\n" },
         { "memory, and nodes of another model",
           "n 1; n 1 1 3; s 1 0 50 100:5 f; s 2 0 50 1000 f; s 3 0 50 1000 f; s 4 0 50 1000 "
           "f;"

@@ -83,6 +83,9 @@ struct sched_explanation {
     struct sched_lacking lacking[SCHED_LACKS];
     /* by kind; none admits: nothing of this alone would help */
     struct sched_change change[SCHED_CHANGES];
+    /* waiting for room: sched_estimate() */
+    uint64_t estimate_ms;
+    enum sched_basis basis;
     /* blocked: this limit is too low by so much (priced, if of all models) */
     uint32_t limit_tenant, limit_model;
     uint64_t limit_milli, short_milli;
